@@ -59,7 +59,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     watch: Watch = unwatched
 
 
-def open_session(config: AgentConfig, system: str) -> Session:
+def open_log_session(config: AgentConfig, system: str) -> Session:
     """The session on the log that the configuration names; its tools are set when the agent is built."""
     return Session(
         profile=config.profile,

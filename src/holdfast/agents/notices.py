@@ -56,7 +56,7 @@ class SubAgentNotice(Struct, frozen=True):
 
     call: str
     log: str
-    news: "Notice"
+    notice: "Notice"
 
 
 Notice = (
@@ -78,7 +78,7 @@ Watch = Callable[[Notice], None]
 def innermost(notice: Notice) -> Notice:
     """The notice itself, without the sub-agents around it."""
     while isinstance(notice, SubAgentNotice):
-        notice = notice.news
+        notice = notice.notice
     return notice
 
 

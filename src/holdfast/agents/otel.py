@@ -90,7 +90,7 @@ class RunSpans:
                 sizes = {"tokens_before": made.tokens_before, "tokens_after": made.tokens_after}
                 self._own.add_event("summary", {"by": made.written.by, **sizes})
             case SubAgentNotice():
-                self._sub(notice).watch(notice.news)
+                self._sub(notice).watch(notice.notice)
 
     def end(self, outcome: str = "done") -> None:
         self._cut_request()

@@ -25,7 +25,7 @@ MOST_ANSWERS = 20
 """How many of the newest answers of a person are in every request."""
 LONGEST_QUESTION = 300
 """The most characters of a question in every request."""
-GOING_ON = "going on"
+CONTINUED = "going on"
 """The `by` of a decision that nobody made, when the work was resumed without an answer."""
 
 
@@ -131,7 +131,7 @@ def unblocked_text(asked: DecisionRequested, decision: DecisionMade) -> str:
     """What a blocked role is told when it may go on."""
     said = (
         f"The answer: {quoted(answer_of(decision))}"
-        if decision.words.strip() or decision.by != GOING_ON
+        if decision.words.strip() or decision.by != CONTINUED
         else "Nobody answered, and the work continues: see whether it is possible now."
     )
     return (
@@ -183,7 +183,7 @@ def quoted(text: str) -> str:
 
 def _answered(asked: DecisionRequested | None, decision: DecisionMade) -> Iterator[str]:
     """A line about an answer, if it concerns the agents."""
-    if asked is None or decision.by == GOING_ON:
+    if asked is None or decision.by == CONTINUED:
         return
     if asked.about == "question" or (decision.words.strip() and asked.about != "summary"):
         said = quoted(_short(answer_of(decision), LONGEST_WORDS + len("yes: ")))

@@ -252,9 +252,9 @@ class EventView:
         card = self._tasks.get(told.log)
         if card is None or card.work is None:
             return
-        update_progress(card.work, told.news, self._bill)
+        update_progress(card.work, told.notice, self._bill)
         self._display.change(card)
-        if isinstance(told.news, Replied | CallFinished):
+        if isinstance(told.notice, Replied | CallFinished):
             self._display.refresh_figures()
 
     def _card_of_task(self, id_: str) -> CallCard | None:

@@ -80,7 +80,7 @@ def test_who_is_killed_while_a_pair_begins_does_not_lift_its_limits(tmp_path, at
 
 
 def test_designs_are_counted_anew_in_every_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr(turns, "MOST_LOOKS", 2)
+    monkeypatch.setattr(turns, "MAX_DESIGN_CHECKS", 2)
     play = limited(tmp_path, "max_iterations = 3\ntarget = 1.0")
     planned = [step for number in (1, 2, 3) for step in design(number)]
     work = [step for number in (1, 2, 3) for step in fails(number)]
@@ -100,7 +100,7 @@ def test_a_design_that_changes_by_itself_is_asked_about_so_many_times(tmp_path):
         (play.root / "plan.md").write_text(f"{len(ada.asked)}\n")
         return "approve", ""
 
-    ada = Deciding(*[changing] * (turns.MOST_LOOKS + 1))
+    ada = Deciding(*[changing] * (turns.MAX_DESIGN_CHECKS + 1))
     outcome = play.run([PLAN, DESIGNED], [], people=people(ada))
-    assert (outcome.reason, len(ada.asked)) == ("ask", turns.MOST_LOOKS)
+    assert (outcome.reason, len(ada.asked)) == ("ask", turns.MAX_DESIGN_CHECKS)
     assert "the design keeps changing" in outcome.sentence

@@ -14,7 +14,7 @@ from importlib.resources import files as package_files
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_log_session
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -54,7 +54,7 @@ class CodingSession:
         self._reminded: set[str] = set()
         """Folders whose rules the model was told since the last fold."""
         self._visible: tuple[tuple[int, int], Visibility] | None = None
-        self.session = session = open_session(config, SYSTEM_PROMPT)
+        self.session = session = open_log_session(config, SYSTEM_PROMPT)
         skills = load_skills(config.root, config.skills)
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
         self._gate = gate = SessionGate(config, session, workspace, state.shell)

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_log_session
 from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
@@ -143,7 +143,7 @@ class SubAgent:
             mode=permissions.mode,
             watch=self._notice,
         )
-        self._session = session = open_session(config, SUB_AGENT_PROMPT)
+        self._session = session = open_log_session(config, SUB_AGENT_PROMPT)
         self._tool_state = state = new_tool_state(
             config, session, snapshots=parent.tool_state.files.snapshots
         )

@@ -66,7 +66,7 @@ def change_note(notice: Notice, step: int) -> Noted | None:
     """The note about a change by a sub-agent, with the parent's step; None if nothing was changed."""
     log = ""
     while isinstance(notice, SubAgentNotice):
-        log, notice = notice.log, notice.news
+        log, notice = notice.log, notice.notice
     if not log or not isinstance(notice, CallFinished) or notice.result.is_error:
         return None
     changed = _changed(log, notice, step)

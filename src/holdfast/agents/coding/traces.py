@@ -50,10 +50,10 @@ def notice_line(notice: Notice) -> JsonLine | None:
             return {"type": "retry", "seconds": seconds, "reason": reason}
         case Reminded(text=text):
             return {"type": "reminder", "text": text}
-    return _line_of_room(notice)
+    return _context_line(notice)
 
 
-def _line_of_room(notice: Notice) -> JsonLine | None:
+def _context_line(notice: Notice) -> JsonLine | None:
     """Notices about folds, summaries and sub-agents."""
     match notice:
         case FoldMade(fold=fold):
@@ -64,7 +64,7 @@ def _line_of_room(notice: Notice) -> JsonLine | None:
         case SummaryMade(compaction=made):
             sizes = {"tokens_before": made.tokens_before, "tokens_after": made.tokens_after}
             return {"type": "summary", "by": made.written.by, **sizes, "notes": list(made.notes)}
-        case SubAgentNotice(call=call, log=log, news=news) if inner := notice_line(news):
+        case SubAgentNotice(call=call, log=log, notice=told) if inner := notice_line(told):
             return {"type": "task", "call": call, "log": log, "news": inner}
     return None
 

@@ -18,7 +18,7 @@ from holdfast.agents.pair.journal import PairJournal, PairOutcome
 from holdfast.errors import InputError
 from holdfast.pair.folder import replace_file
 from holdfast.pair.phases import Answer, DecisionMade, DecisionRequested, too_long
-from holdfast.pair.turn_texts import GOING_ON, answer_of
+from holdfast.pair.turn_texts import CONTINUED, answer_of
 from holdfast.tools.ask_user import NOBODY, UserQuestion, UserReply
 
 
@@ -144,18 +144,18 @@ class Decisions(Struct, frozen=True):
         tries = isinstance(self.approvals, AutoApprovals) or self.journal.state.is_regranted
         for request in self._open("blocked"):
             if await self.ask(request) is None and tries:
-                self.go_on(request)
+                self.approve_unanswered(request)
 
-    def go_on(self, request: DecisionRequested) -> None:
+    def approve_unanswered(self, request: DecisionRequested) -> None:
         """Let the work go on without an answer."""
-        self.journal.append(DecisionMade(request.id, "approve", by=GOING_ON))
+        self.journal.append(DecisionMade(request.id, "approve", by=CONTINUED))
 
     def accept_resumption(self, role: str) -> None:
         """Resuming an agent that stopped because of its window or its summary is a decision to continue."""
         for request in self._open("overflow", "summary"):
             # Their ids have the step at the end; a role's name may contain underscores.
             if request.id.rpartition("_")[0] in (f"o_{role}", f"s_{role}"):
-                self.go_on(request)
+                self.approve_unanswered(request)
 
     def waits(self, request: DecisionRequested, sentence: str) -> PairOutcome:
         return PairOutcome("ask", sentence, self.approvals.how(request))

@@ -98,7 +98,7 @@ class Orchestrator:
             case HandoverRejected(faults=wrong):
                 return self._send_back(state, wrong)
             case HandoverAccepted() as accepted:
-                return await self._go_on(accepted)
+                return await self._advance(accepted)
         opening = opening_text(self.pair, self.context.task, self.journal.rules)
         self._turns.begin(self.pair.roles[0], opening, by_person=True)
         return None
@@ -130,7 +130,7 @@ class Orchestrator:
         self._turns.begin(self.pair.role(state.last.role), refused_text(wrong))
         return None
 
-    async def _go_on(self, accepted: HandoverAccepted) -> PairOutcome | None:
+    async def _advance(self, accepted: HandoverAccepted) -> PairOutcome | None:
         """From an accepted handover to the next turn or to the end. After everything that takes time it starts
         over, since the folder may have changed meanwhile."""
         made = self.state.last
@@ -195,7 +195,7 @@ class Orchestrator:
             if await self._decisions.ask(asked, again=True):
                 return None
             if self.state.is_regranted:
-                self._decisions.go_on(asked)
+                self._decisions.approve_unanswered(asked)
                 return None
             return self._decisions.waits(asked, f"`{made.role}` cannot go on without an answer: {asked.text}")
         first = self.pair.roles[0]

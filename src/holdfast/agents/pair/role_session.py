@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_log_session
 from holdfast.agents.coding.tool_state import new_tool_state
 from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
@@ -74,7 +74,7 @@ class RoleSession:
         self._limits, self._spent = RunLimits(), Spent()
         self._watch = config.watch
         workspace = Workspace([config.root])
-        self.session = session = open_session(config, role.prompt)
+        self.session = session = open_log_session(config, role.prompt)
         self.tool_state = state = new_tool_state(config, session)
         gate = SessionGate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}

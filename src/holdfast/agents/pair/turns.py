@@ -27,7 +27,7 @@ from holdfast.pair.roles import Role
 from holdfast.pair.turn_texts import answer_of, design_lines, pending_lines, progress_lines
 from holdfast.prices import format_dollars
 
-MOST_LOOKS = 30
+MAX_DESIGN_CHECKS = 30
 """How many versions of a design are asked about before a turn: a design that keeps changing cannot be approved."""
 
 
@@ -63,7 +63,7 @@ class TurnRunner:
             journal, context.folder, context.task, lambda role: self._session(role).count
         )
         self._sessions: dict[str, RoleSession] = {}
-        self._looks = 0
+        self._design_checks = 0
         self.follow: Callable[[Agent], None] = lambda _: None
 
     async def aclose(self) -> None:
@@ -72,7 +72,7 @@ class TurnRunner:
 
     def begin(self, role: Role, text: str, *, by_person: bool = False) -> None:
         """Record a new turn, which `work` then works on."""
-        self._looks = 0
+        self._design_checks = 0
         state = self._journal.state
         origin: Literal["person", "agent"] = "person" if by_person else "agent"
         design = self._design().hash if self._is_bound(role) else ""
@@ -104,12 +104,12 @@ class TurnRunner:
         self._set_recaps(session, turn)
         self.follow(session.agent)
         end = await session.work()
-        while isinstance(end, Ask) and await self._may_go_on(end, session):
+        while isinstance(end, Ask) and await self._may_continue(end, session):
             end = await session.work()
         if isinstance(end, Handover):
             return end
         if isinstance(end, Stop) and end.reason == "overflow":
-            self._ask_for_room(end, session)
+            self._request_larger_window(end, session)
         return _role_outcome(end, role)
 
     async def check_design(self) -> DecisionMade | MissingDesign | PairOutcome | None:
@@ -120,8 +120,8 @@ class TurnRunner:
             return MissingDesign(design.missing)
         if not design.hash or self._journal.state.approves(design.hash):
             return None
-        self._looks += 1
-        if self._looks > MOST_LOOKS:
+        self._design_checks += 1
+        if self._design_checks > MAX_DESIGN_CHECKS:
             return PairOutcome("ask", "the design keeps changing while it is being checked", CONTINUE)
         text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}?"
         request = DecisionRequested(design.hash, "design", text, design.files)
@@ -172,7 +172,7 @@ class TurnRunner:
             progress_lines(self._journal.pair, state.results, self._journal.rules),
         )
 
-    def _ask_for_room(self, end: Stop, session: RoleSession) -> None:
+    def _request_larger_window(self, end: Stop, session: RoleSession) -> None:
         """Its newest steps alone do not fit, even with clipped results: only a person can choose a larger
         window."""
         name = session.role.name
@@ -180,7 +180,7 @@ class TurnRunner:
         if request.id not in self._journal.state.pending:
             self._journal.append(request)
 
-    async def _may_go_on(self, end: Ask, session: RoleSession) -> bool:
+    async def _may_continue(self, end: Ask, session: RoleSession) -> bool:
         """No model wrote a usable summary, and the rules wrote one instead: a person decides whether to go on."""
         name = session.role.name
         text = f"`{name}`: {end.question}. Continue?"

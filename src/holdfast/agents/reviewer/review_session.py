@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, build_agent, open_session, session_recall_tool
+from holdfast.agents.build import AgentConfig, build_agent, open_log_session, session_recall_tool
 from holdfast.agents.coding.headless import SignalHandler
 from holdfast.agents.limits import Spent
 from holdfast.agents.loop import run
@@ -126,7 +126,7 @@ class ReviewSession:
         self.review = review
         self._watch = config.watch
         workspace = Workspace([review.root])
-        self.session = session = open_session(config, SYSTEM)
+        self.session = session = open_log_session(config, SYSTEM)
         tools = [*review_tools(review, workspace), session_recall_tool(session)]
         self.agent = build_agent(
             config, session, tools, workspace, kept_data=RECORDED_DATA, watch=self._notice
