@@ -18,7 +18,7 @@ from holdfast.messages import Json
 
 FILE = "trusted"
 WIDENING = ("allow", "folders", "network", "variables")
-CAREFUL = {"mode": ("plan", "ask"), "sandbox": ("auto", "bubblewrap", "landlock")}
+SAFE_VALUES = {"mode": ("plan", "ask"), "sandbox": ("auto", "bubblewrap", "landlock")}
 """Values of these settings that widen nothing."""
 
 
@@ -52,7 +52,7 @@ def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts:
 
 
 def _widens(key: str, value: Json) -> bool:
-    return key in WIDENING or (key in CAREFUL and value not in CAREFUL[key])
+    return key in WIDENING or (key in SAFE_VALUES and value not in SAFE_VALUES[key])
 
 
 def _lines(path: Path) -> list[str]:
