@@ -61,9 +61,9 @@ class MessageMeter:
         return "it sends messages without end" if self._unasked > self._most_unasked else ""
 
 
-SECONDS_FOR_LAST_WORDS = 0.5
-LAST_WORDS = 5
-LONGEST_WORD = 500
+SECONDS_FOR_STDERR = 0.5
+STDERR_LINES = 5
+LONGEST_STDERR = 500
 LARGEST_MESSAGE = 16 * 1024 * 1024
 MOST_NOISE = 1024 * 1024
 """Bytes of output that is not a message, since the last message."""
@@ -91,7 +91,7 @@ async def process_streams(
     )
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    served = _Served(process, name)
+    served = _ServerProcess(process, name)
 
     async def read() -> None:
         over(await served.read(to_session))
@@ -107,7 +107,7 @@ async def process_streams(
     finally:
         try:
             # A server that never sent a message has nothing to finish.
-            grace = server.stop_seconds if served.has_spoken else SECONDS_FOR_LAST_WORDS
+            grace = server.stop_seconds if served.has_sent_message else SECONDS_FOR_STDERR
             await _end(process, min(grace, server.stop_seconds))
         finally:
             for task in tasks:
@@ -117,7 +117,7 @@ async def process_streams(
                 stream.close()
 
 
-class _Served:
+class _ServerProcess:
     """A process and its three pipes."""
 
     def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
@@ -125,24 +125,24 @@ class _Served:
         self._stdin, self._stdout, self._stderr = _pipes(process)
         self._name = name
         self._meter = MessageMeter()
-        self._words: deque[str] = deque(maxlen=LAST_WORDS)
-        self._is_heard = asyncio.Event()
-        self.has_spoken = False
+        self._stderr_lines: deque[str] = deque(maxlen=STDERR_LINES)
+        self._stderr_ended = asyncio.Event()
+        self.has_sent_message = False
 
     async def listen(self) -> None:
         """Standard error goes to the program's log, never to the terminal, which belongs to the agent."""
         rest = b""
         while chunk := await self._stderr.read(8192):
             *lines, rest = (rest + chunk).split(b"\n")
-            rest = rest[-LONGEST_WORD:]
+            rest = rest[-LONGEST_STDERR:]
             for line in lines:
-                self._hear(line)
-        self._hear(rest)
-        self._is_heard.set()
+                self._log_stderr(line)
+        self._log_stderr(rest)
+        self._stderr_ended.set()
 
-    def _hear(self, line: bytes) -> None:
-        if text := line[-LONGEST_WORD:].decode("utf-8", "replace").strip():
-            self._words.append(text)
+    def _log_stderr(self, line: bytes) -> None:
+        if text := line[-LONGEST_STDERR:].decode("utf-8", "replace").strip():
+            self._stderr_lines.append(text)
             _log.info("MCP server %s: %s", self._name, text)
 
     async def read(self, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
@@ -152,7 +152,7 @@ class _Served:
             try:
                 line = await self._stdout.readuntil(b"\n")
             except asyncio.IncompleteReadError:
-                return await self._parting()
+                return await self._exit_reason()
             except asyncio.LimitOverrunError:
                 return f"it sent a message of more than {LARGEST_MESSAGE} bytes"
             except ConnectionError as error:
@@ -166,7 +166,7 @@ class _Served:
                     return f"it prints something that is not a message, such as `{beginning}`"
                 continue
             noise = 0
-            self.has_spoken = True
+            self.has_sent_message = True
             if reason := self._meter.receive(message, len(line)):
                 return reason
             try:
@@ -174,18 +174,18 @@ class _Served:
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return "the session is closed"
 
-    async def _parting(self) -> str:
+    async def _exit_reason(self) -> str:
         """How the process ended, with its last lines on standard error."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SECONDS_FOR_LAST_WORDS):
-                await self._is_heard.wait()
-        await _has_left(self._process, SECONDS_FOR_LAST_WORDS)
+            async with asyncio.timeout(SECONDS_FOR_STDERR):
+                await self._stderr_ended.wait()
+        await _wait_exit(self._process, SECONDS_FOR_STDERR)
         code = self._process.returncode
         how = "it closed its output"
         if code is not None:
             how = f"its process ended with {f'exit code {code}' if code >= 0 else f'signal {-code}'}"
-        words = " / ".join(self._words)
-        return f"{how}; its last output on stderr: {words[-LONGEST_WORD:]}" if words else how
+        words = " / ".join(self._stderr_lines)
+        return f"{how}; its last output on stderr: {words[-LONGEST_STDERR:]}" if words else how
 
     async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
         # `read` notices that a process is gone, and knows the reason.
@@ -228,18 +228,18 @@ async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
     members = in_session(process.pid) if process.returncode is None else []
     _pipes(process)[0].close()
     try:
-        if not await _has_left(process, seconds / 2):
+        if not await _wait_exit(process, seconds / 2):
             send_group(process.pid, signal.SIGTERM)
-            await _has_left(process, seconds / 2)
+            await _wait_exit(process, seconds / 2)
     finally:
         send_group(process.pid, signal.SIGKILL)
         send(members, signal.SIGKILL)
-        await _has_left(process, seconds)
+        await _wait_exit(process, seconds)
         # A grandchild that left the group may keep the pipes open; the transport is closed anyway.
         getattr(process, "_transport").close()  # noqa: B009 - asyncio offers no other way
 
 
-async def _has_left(process: asyncio.subprocess.Process, seconds: float) -> bool:
+async def _wait_exit(process: asyncio.subprocess.Process, seconds: float) -> bool:
     # Not `wait`, which also waits for pipes that are full, or that a grandchild keeps open.
     until = time.monotonic() + seconds
     while process.returncode is None and time.monotonic() < until:  # noqa: ASYNC110

@@ -33,9 +33,9 @@ from holdfast.tools.shell.processes import (
 
 StopCause = Literal["", "timeout", "stopped", "cancelled", "full"]
 
-LINGER = 0.25
+EXIT_GRACE = 0.25
 """Seconds that processes have to end after their shell, before they are reported as still running."""
-LAST_WAIT = 1.0
+KILL_WAIT = 1.0
 """Seconds after a kill within which the pipe should close."""
 CHUNK = 256 << 10
 PIPE = 1 << 20
@@ -95,7 +95,7 @@ class ShellJob:
         self._pipes: dict[int, CommandOutput] = {}
         self._poller = select.poll()
         self._known: list[ShellProcess] = []
-        self._wish: StopCause = ""
+        self._requested_stop: StopCause = ""
         self._why: StopCause = ""
         self._kill_at = 0.0
         self._killed_at = 0.0
@@ -103,7 +103,7 @@ class ShellJob:
         self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._lock = threading.Lock()
         self._thread = threading.Thread(
-            target=self._live, args=(arguments, environment), name=f"shell {mark}", daemon=True
+            target=self._run_thread, args=(arguments, environment), name=f"shell {mark}", daemon=True
         )
         self._thread.start()
 
@@ -131,7 +131,7 @@ class ShellJob:
     def stop(self, why: StopCause) -> None:
         """Begin to end it; the first reason counts."""
         with self._lock:
-            self._wish = self._wish or why
+            self._requested_stop = self._requested_stop or why
             if self._wake_writer >= 0:
                 with contextlib.suppress(BlockingIOError):
                     os.write(self._wake_writer, b"x")
@@ -139,7 +139,7 @@ class ShellJob:
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
-    def _live(self, arguments: list[str], environment: dict[str, str]) -> None:
+    def _run_thread(self, arguments: list[str], environment: dict[str, str]) -> None:
         try:
             self._start(arguments, environment)
             self._follow()
@@ -172,8 +172,8 @@ class ShellJob:
                         self._pump(fd)
                     elif fd == self._wake_reader:
                         os.read(self._wake_reader, 64)
-                self._look(exit_fd, ready)
-                self._end(time.monotonic())
+                self._check_exit(exit_fd, ready)
+                self._stop_if_due(time.monotonic())
         finally:
             if exit_fd >= 0:
                 os.close(exit_fd)
@@ -219,7 +219,7 @@ class ShellJob:
         now = time.monotonic()
         due = []
         if self._killed_at:
-            due.append(self._killed_at + LAST_WAIT)
+            due.append(self._killed_at + KILL_WAIT)
         elif self._why:
             # Checked in between: processes that have ended need not be waited for.
             due.append(min(self._kill_at, now + 0.05))
@@ -246,7 +246,7 @@ class ShellJob:
         self._poller.unregister(fd)
         os.close(fd)
 
-    def _look(self, exit_fd: int, ready: list[int]) -> None:
+    def _check_exit(self, exit_fd: int, ready: list[int]) -> None:
         """Whether the shell has ended. Its session is listed while its process id is still its own."""
         if self._exited_at or (exit_fd >= 0 and exit_fd not in ready):
             return
@@ -256,7 +256,7 @@ class ShellJob:
         if self._process.poll() is not None:
             self._exited_at = time.monotonic()
 
-    def _end(self, now: float) -> None:
+    def _stop_if_due(self, now: float) -> None:
         if not self._why and (reason := self._reason(now)):
             self._why = reason
             self._kill_at = now + self._grace
@@ -268,12 +268,12 @@ class ShellJob:
             kill_family(self.mark, self._leader, self._known)
             self._killed_at = time.monotonic()
         if self._exited_at and not self.ended.done():
-            self._settle(now)
+            self._finish(now)
 
     def _reason(self, now: float) -> StopCause:
         """Why it must end now; empty if it need not."""
-        if self._wish:
-            return self._wish
+        if self._requested_stop:
+            return self._requested_stop
         if self._seconds and not self._exited_at and now >= self._began + self._seconds:
             return "timeout"
         return "full" if any(output.trouble for output in self._pipes.values()) else ""
@@ -291,11 +291,11 @@ class ShellJob:
         self._known = list({(one.pid, one.started): one for one in (*self._known, *found)}.values())
         return found if found or self._exited_at else [ShellProcess(self._process.pid, 0, 0, 0, 0, "")]
 
-    def _settle(self, now: float) -> None:
+    def _finish(self, now: float) -> None:
         """Give the result when all output has arrived or the wait for it is over."""
         if self._why and not self._killed_at:
             return
-        is_late = now >= (self._killed_at + LAST_WAIT if self._why else self._exited_at + LINGER)
+        is_late = now >= (self._killed_at + KILL_WAIT if self._why else self._exited_at + EXIT_GRACE)
         if self._pipes and not is_late:
             return
         left = [] if self._why else find_family(self.mark, 0, self._known)

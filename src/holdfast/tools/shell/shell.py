@@ -28,7 +28,7 @@ from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
-from holdfast.tools.shell.running_command import LAST_WAIT, SCRIPT, CommandEnding, ShellJob
+from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob
 from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, Unconfined, names_git
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
@@ -96,7 +96,7 @@ class Shell:
     ) -> None:
         self.sandbox: Sandbox = sandbox or Unconfined()
         self.limits = limits or ShellLimits()
-        self._longest_end = self.limits.grace + LAST_WAIT + 1
+        self._longest_end = self.limits.grace + KILL_WAIT + 1
         """Seconds within which a process that is asked to end has ended, or is out of reach."""
         self._environment = clean_environment(os.environ if environment is None else environment, passes)
         bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
