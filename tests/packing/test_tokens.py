@@ -25,7 +25,7 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.packing.counting.families import CLASSES, UNKNOWN, content_class, image_size, image_tokens
+from holdfast.packing.counting.families import CLASSES, UNKNOWN, content_class, image_tokens, pixel_size
 from holdfast.packing.counting.tokens import (
     FAMILIES,
     LONGEST_PIECE,
@@ -351,9 +351,9 @@ FILES = {
 def test_the_size_of_a_picture_is_read_from_its_header(kind: str) -> None:
     data = b64encode(FILES[kind] + b"\0" * 1000).decode()
     wrapped = "\n".join(data[i : i + 76] for i in range(0, len(data), 76))
-    assert image_size(Image("image/x", data)) == (640, 480)
-    assert image_size(Image("image/x", wrapped)) == (640, 480)
-    assert image_size(Image("image/x", url=f"data:image/x;base64,{data}")) == (640, 480)
+    assert pixel_size(Image("image/x", data)) == (640, 480)
+    assert pixel_size(Image("image/x", wrapped)) == (640, 480)
+    assert pixel_size(Image("image/x", url=f"data:image/x;base64,{data}")) == (640, 480)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_pictures_cost_what_providers_publish(
 @given(st.one_of(st.text(max_size=50), st.binary(max_size=60).map(lambda b: b64encode(b).decode())))
 def test_a_damaged_picture_counts_as_a_screenshot(data: str) -> None:
     image = Image("image/png", data)
-    width, height = image_size(image) or UNKNOWN
+    width, height = pixel_size(image) or UNKNOWN
     assert image_tokens(image, "area") == min(-(-width * height // 750), 1600)
     assert image_tokens(Image("image/png", url="http://127.0.0.1/x.png"), "tiles512") == 1105
 
@@ -385,7 +385,7 @@ def test_a_damaged_picture_counts_as_a_screenshot(data: str) -> None:
 def test_a_cut_picture_file_is_unknown() -> None:
     for content in FILES.values():
         for length in (0, 4, 9):
-            assert image_size(Image("image/x", b64encode(content[:length]).decode())) is None
+            assert pixel_size(Image("image/x", b64encode(content[:length]).decode())) is None
 
 
 @pytest.mark.recordings

@@ -8,7 +8,7 @@ from base64 import b64decode
 import pytest
 
 from holdfast.messages import Image, ToolCall
-from holdfast.packing.counting.families import image_size
+from holdfast.packing.counting.families import pixel_size
 from holdfast.packing.presence import lines_read
 from holdfast.tool_use import recognize_tool
 from holdfast.tools.files.special_files import LARGEST_PICTURE
@@ -83,7 +83,7 @@ def test_a_picture_is_a_part_of_its_own(tools, raw, kind):
     (part,) = (p for p in result.parts if isinstance(p, Image))
     assert part.media_type == kind
     assert b64decode(part.data) == raw
-    assert image_size(part) == (64, 32)
+    assert pixel_size(part) == (64, 32)
     assert result.envelope.data["media_type"] == kind
 
 

@@ -7,10 +7,10 @@ and each would fail. Outputs of a notebook are shortened, and what is left out i
 import os
 import re
 from base64 import b64encode
-from struct import unpack
 
 import msgspec
 
+from holdfast.image_size import image_size
 from holdfast.messages import Image, Json
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.file_text import MOST_BYTES, file_facts
@@ -146,7 +146,6 @@ WIDEST_PICTURE = 8_000
 
 _NAMES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
 _LAST = {"image/png": b"IEND", "image/jpeg": b"\xff\xd9", "image/gif": b"\x3b"}
-_JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def media_type(head: bytes) -> str:
@@ -166,8 +165,8 @@ def _read_picture(opened: OpenFile, step: int) -> ToolResult:
         raise _too_large(f"`{shown}` is a picture of {status.st_size} bytes; {LARGEST_PICTURE} can be shown")
     raw = opened.file.read()
     kind = media_type(raw)
-    size = _size(raw, kind) if kind else None
-    if size is None or 0 in size or not _is_whole(raw, kind):
+    size = image_size(raw) if kind else None
+    if size is None or not _is_whole(raw, kind):
         raise ToolError("BINARY_FILE", f"`{shown}` begins like a picture, but it is damaged")
     pixels = f"{size[0]} × {size[1]} pixels"
     if max(size) > WIDEST_PICTURE:
@@ -185,48 +184,6 @@ def _read_picture(opened: OpenFile, step: int) -> ToolResult:
 
 def _too_large(message: str) -> ToolError:
     return ToolError("BINARY_FILE", message, hint="Make a smaller copy with Bash and read that")
-
-
-def _size(raw: bytes, kind: str) -> tuple[int, int] | None:
-    """Width and height in pixels; None where the file is too short to tell."""
-    if kind == "image/webp":
-        return _webp_size(raw)
-    if kind == "image/jpeg":
-        return _jpeg_size(raw)
-    form, first, end = (">II", 16, 24) if kind == "image/png" else ("<HH", 6, 10)
-    if len(raw) < end:
-        return None
-    width, height = unpack(form, raw[first:end])
-    return width, height
-
-
-def _webp_size(raw: bytes) -> tuple[int, int] | None:
-    if len(raw) < 30:
-        return None
-    match raw[12:16]:
-        case b"VP8 ":
-            width, height = unpack("<HH", raw[26:30])
-            return width & 0x3FFF, height & 0x3FFF
-        case b"VP8L":
-            bits = int.from_bytes(raw[21:25], "little")
-            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case b"VP8X":
-            return int.from_bytes(raw[24:27], "little") + 1, int.from_bytes(raw[27:30], "little") + 1
-    return None
-
-
-def _jpeg_size(raw: bytes) -> tuple[int, int] | None:
-    """From marker to marker up to the one that opens a frame."""
-    place = 2
-    while place + 9 <= len(raw) and raw[place] == 0xFF:
-        marker = raw[place + 1]
-        if marker in _JPEG_SIZES:
-            height, width = unpack(">HH", raw[place + 5 : place + 9])
-            return width, height
-        is_bare = marker == 0x01 or 0xD0 <= marker <= 0xD8 or marker == 0xFF
-        length = 0 if is_bare else int.from_bytes(raw[place + 2 : place + 4], "big")
-        place += 1 if marker == 0xFF else 2 + length
-    return None
 
 
 def _is_whole(raw: bytes, kind: str) -> bool:
