@@ -208,7 +208,7 @@ def test_merges_of_two_and_three_parents_read_like_the_diff_to_the_first(tmp_pat
     ids=["short", "sign", "long", "head", "empty", "digits", "no-file", "merged-short", "merged-head"],
 )
 def test_what_cannot_be_read_is_named_with_its_line(text, line):
-    with pytest.raises(InputError, match=f"Line {line} of the diff") as caught:
+    with pytest.raises(InputError, match=f"line {line} of the diff") as caught:
         parse_diff(text)
     assert caught.value.hint
 

@@ -379,7 +379,7 @@ def test_mistakes_are_named(repo, tmp_path):
     with pytest.raises(NotFound, match="not a folder"):
         read_diff(tmp_path / "missing", "working")
     repo.write("broken.diff", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n")
-    with pytest.raises(InputError, match=r"`broken.diff`: Line 4"):
+    with pytest.raises(InputError, match=r"`broken.diff`: line 4"):
         read_diff(repo.folder, "broken.diff")
     repo.git("checkout", "-q", "--orphan", "alone")
     repo.commit({"b.txt": "b\n"})

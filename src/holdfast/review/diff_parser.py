@@ -168,7 +168,7 @@ def parse_diff(text: str) -> tuple[FileChange, ...]:
         return ()
     headers = read_headers(text)
     if not headers:
-        raise InputError("This text contains no diff.", hint=_HINT)
+        raise InputError("this text contains no diff", hint=_HINT)
     files = [header.change() for header in headers]
     with_lines = {file.path for file in files if file.hunks}
     return tuple(file for file in files if not (file.note == "not merged" and file.path in with_lines))
@@ -217,7 +217,7 @@ class _Reader:
     def _error(self, reason: str, at: int = 0) -> InputError:
         at = at or self._at
         shown = self._lines[at - 1][:80]
-        return InputError(f"Line {at} of the diff cannot be read ({reason}): `{shown}`", hint=_HINT)
+        return InputError(f"line {at} of the diff cannot be read ({reason}): `{shown}`", hint=_HINT)
 
     def _header(self, line: str) -> FileHeader | None:
         """The header that begins with this line."""

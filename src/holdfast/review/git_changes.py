@@ -89,7 +89,7 @@ def _read_file(root: Path, spec: str) -> tuple[Diff, Versions]:
     path = _path(root, spec)
     try:
         if path.stat().st_size > MOST_DIFF:
-            raise InputError(f"`{spec}` is larger than {MOST_DIFF // 2**20} MiB.")
+            raise InputError(f"`{spec}` is larger than {MOST_DIFF // 2**20} MiB")
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"`{spec}` cannot be read: {error.strerror}") from None
@@ -128,7 +128,7 @@ def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
         output = repository.try_run("merge-base", old, new)
         if output.code or not output.out:
             raise InputError(
-                f"`{left or 'HEAD'}` and `{right or 'HEAD'}` have no common commit.", hint="use `A..B`"
+                f"`{left or 'HEAD'}` and `{right or 'HEAD'}` have no common commit", hint="use `A..B`"
             )
         old = output.out.decode("ascii").split()[0]
     return _compared(repository, spec, old, new)
@@ -152,7 +152,7 @@ def _parent(repository: Repository, commit: str) -> str:
         return repository.empty_tree()
     if repository.try_run("cat-file", "-e", parents[0]).code:
         raise InputError(
-            f"The commit before `{commit[:12]}` is not in this clone.", hint="`git fetch --deepen=1` gets it"
+            f"the commit before `{commit[:12]}` is not in this clone", hint="`git fetch --deepen=1` gets it"
         )
     return parents[0]
 

@@ -46,7 +46,7 @@ class Repository(Struct, frozen=True):
     def working_tree(self) -> Path:
         if self.top is None:
             raise InputError(
-                f"`{self.folder}` has no working tree: it is a bare repository.", hint="name a commit"
+                f"`{self.folder}` has no working tree: it is a bare repository", hint="name a commit"
             )
         return self.top
 
@@ -64,10 +64,10 @@ class Repository(Struct, frozen=True):
     def commit(self, revision: str) -> str:
         """The full id of a commit that a user named."""
         if revision.startswith("-"):
-            raise InputError(f"`{revision}` cannot be a revision: it begins with `-`.")
+            raise InputError(f"`{revision}` cannot be a revision: it begins with `-`")
         output = self.try_run("rev-parse", "--verify", "--quiet", f"{revision or 'HEAD'}^{{commit}}")
         if output.code or not (commit := output.out.decode("ascii", "replace").strip()):
-            raise NotFound(f"There is no revision `{revision or 'HEAD'}` in `{self.folder}`.")
+            raise NotFound(f"there is no revision `{revision or 'HEAD'}` in `{self.folder}`")
         return commit
 
     def empty_tree(self) -> str:
@@ -99,7 +99,7 @@ def open_repository(folder: Path) -> Repository:
 def locate_repository(folder: Path) -> Repository:
     """The repository of a folder, only to learn where it is: its filters are not disabled yet."""
     if not folder.is_dir():
-        raise NotFound(f"`{folder}` is not a folder.")
+        raise NotFound(f"`{folder}` is not a folder")
     output = _run(folder, ["rev-parse", "--absolute-git-dir", "--show-toplevel"], b"", 65536, {})
     lines = os.fsdecode(output.out).split("\n")
     if len(lines) < 2:
@@ -110,7 +110,7 @@ def locate_repository(folder: Path) -> Repository:
     top = Path(lines[1]) if not output.code and lines[1] else None
     if top is not None and not ((top / ".git").exists() and folder.resolve().is_relative_to(top.resolve())):
         # Its configuration may name any folder as the working tree.
-        raise InputError(f"The repository of `{folder}` has its files elsewhere, in `{top}`.")
+        raise InputError(f"the repository of `{folder}` has its files elsewhere, in `{top}`")
     return Repository(folder, top, Path(lines[0]))
 
 
@@ -151,7 +151,7 @@ def _run(folder: Path, words: Sequence[str], stdin: bytes, most: int, more: Mapp
                 stderr=subprocess.PIPE,
             )
         except FileNotFoundError:
-            raise InputError("`git` was not found.", hint="install git") from None
+            raise InputError("`git` was not found", hint="install git") from None
         # `communicate` with a timeout polls, which for many short runs takes longer than the runs.
         late = threading.Timer(SECONDS, process.kill)
         late.daemon = True
@@ -164,10 +164,10 @@ def _run(folder: Path, words: Sequence[str], stdin: bytes, most: int, more: Mapp
                 late.cancel()
                 process.kill()
         if process.returncode < 0 and time.monotonic() - began >= SECONDS:
-            raise InputError(f"git did not finish within {SECONDS:.0f} seconds in `{folder}`.")
+            raise InputError(f"git did not finish within {SECONDS:.0f} seconds in `{folder}`")
         if out.seek(0, os.SEEK_END) > most:
             raise InputError(
-                f"git's output in `{folder}` is larger than {most // 2**20} MiB.",
+                f"git's output in `{folder}` is larger than {most // 2**20} MiB",
                 hint="review fewer files or commits at once",
             )
         out.seek(0)

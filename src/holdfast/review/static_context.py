@@ -62,7 +62,7 @@ def build_static_context(
     while count(text := _page(diff, index, ranked, named, taken)) > budget:
         if not taken:
             raise ContextOverflow(
-                f"The shortest view of this change takes {count(text)} tokens.",
+                f"the shortest view of this change takes {count(text)} tokens",
                 parts=(("static context", count(text)),),
                 budget=budget,
             )
