@@ -320,4 +320,4 @@ def test_alone_in_a_pipe_it_runs_what_comes_or_says_what_to_use(root):
     assert holdfast("resume").code == 2
     behind = holdfast("--mode", "plan", "profiles")
     assert behind.code == 2
-    assert "behind the command" in behind.err
+    assert "after the command" in behind.err

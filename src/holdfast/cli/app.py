@@ -41,7 +41,7 @@ COMMANDS = {
 }
 
 NEAR = 0.6
-"""How like a command a word must be to be taken for a slip of the fingers."""
+"""How like a command a word must be to be taken for a typo."""
 
 EXAMPLES = """\b
 Examples:
@@ -106,7 +106,7 @@ def root(ctx: click.Context, /, **given: Any) -> None:
     """
     if ctx.invoked_subcommand is not None:
         if any(given.values()):
-            raise click.UsageError("options of the agent go behind the command, not before it", ctx)
+            raise click.UsageError("options of the agent go after the command, not before it", ctx)
         return
     # Imported late: commands do not need it.
     from holdfast.cli.resume import open_agent  # noqa: PLC0415

@@ -175,7 +175,7 @@ class ValidationResult(Struct, frozen=True):
 @click.option(
     "--provider",
     type=click.Choice(["openai", "anthropic", "both"]),
-    help="Apply the rules of this provider; else of the file's own, else of both.",
+    help="Apply this provider's rules (default: those of the file's format, else both).",
 )
 @json_option
 @common_options

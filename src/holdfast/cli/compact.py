@@ -38,7 +38,7 @@ Each line of a summary names the entries it came from: `holdfast recall ID`."""
 
 @click.command(epilog=EXAMPLES)
 @reads_recording(windowed=".")
-@model_option("Write the summary with this model; else HOLDFAST_MODEL or `default_model`.")
+@model_option("Write the summary with this model (default: HOLDFAST_MODEL or `default_model`).")
 @click.option("--no-model", is_flag=True, help="Write the summary by rule, without a model.")
 @click.option("--focus", metavar="TEXT", default="", help="Say what the summary should pay attention to.")
 @click.option("--preview", "previews", is_flag=True, help="Only say what would be summarized; ask no model.")

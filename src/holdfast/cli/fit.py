@@ -45,9 +45,7 @@ that was not; `tenth` is the share of later use in the best tenth of tokens."""
     shell_complete=complete_with("profiles"),
     help="Learn from the folds of this profile.",
 )
-@click.option(
-    "--out", metavar="FILE", type=click.Path(path_type=Path), help="Write the weights to FILE; else nowhere."
-)
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write the weights to FILE.")
 @click.option("--replay", "replays", is_flag=True, help="Also replay with weights fitted on the others.")
 @json_option
 @common_options

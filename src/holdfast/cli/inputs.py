@@ -81,7 +81,9 @@ def reads_recording(*, windowed: str = "") -> Callable[[Callable[..., None]], Ca
             help=f"Stop before the reply of this step{windowed}",
         ),
         click.option(
-            "--budget", metavar="TOKENS", help=f"Set the window, such as 32k; else the profile's{windowed}"
+            "--budget",
+            metavar="TOKENS",
+            help=f"Set the window, such as 32k (default: the profile's){windowed}",
         ),
         profile_option,
     )
@@ -91,7 +93,7 @@ def reads_recording(*, windowed: str = "") -> Callable[[Callable[..., None]], Ca
         click.option(
             "--id", metavar="ID", help="Choose a recording of the file: its id, or the start or end of it."
         ),
-        format_option("Read the file in this format; detected if not given."),
+        format_option("Read the file in this format (default: detect it)."),
         click.option(
             "--chain", metavar="NAME", default="", help="Take a side chain instead of the main one."
         ),

@@ -109,7 +109,7 @@ common_options = together(
         type=click.Path(path_type=Path),
         expose_value=False,
         callback=_keep_store,
-        help="Use this store file; else HOLDFAST_STORE, the configuration, or your data folder.",
+        help="Use this store file (default: HOLDFAST_STORE, the configuration, or your data folder).",
     ),
     click.option(
         "--no-color",
@@ -143,7 +143,7 @@ permission_options = together(
         help="Allow what this rule names, such as `Edit(src/**)` or `Bash(make:*)`; may be repeated.",
     ),
     click.option(
-        "--sandbox", type=click.Choice(SANDBOXES), help="Run commands in this sandbox; else `auto`."
+        "--sandbox", type=click.Choice(SANDBOXES), help="Run commands in this sandbox (default: auto)."
     ),
     click.option(
         "--trust",
@@ -178,7 +178,7 @@ def format_option(about: str) -> Callable[[F], F]:
 
 
 agent_options = together(
-    model_option("Use this model; else HOLDFAST_MODEL or `default_model`."),
+    model_option("Use this model (default: HOLDFAST_MODEL or `default_model`)."),
     profile_option,
     permission_options,
 )
@@ -198,9 +198,12 @@ def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Call
             help="Tell projects apart by `file`, `recording`, or a key of the recordings' meta.",
         ),
         click.option(
-            "--jobs", metavar="N", type=click.IntRange(min=1), help="Use N processes; else one per processor."
+            "--jobs",
+            metavar="N",
+            type=click.IntRange(min=1),
+            help="Use N processes (default: one per processor).",
         ),
-        format_option("Read the files in this format; detected if not given."),
+        format_option("Read the files in this format (default: detect it)."),
         click.option(
             "--sample",
             metavar="N",
@@ -212,7 +215,7 @@ def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Call
             "--at-least",
             metavar="TOKENS",
             default="0",
-            help="Take only recordings of so many tokens, such as `60k`; `--sample` chooses first.",
+            help="Take only recordings with at least this many tokens, such as `60k`, after --sample.",
         ),
     )
 

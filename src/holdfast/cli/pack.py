@@ -42,7 +42,9 @@ _WORDS = {"assistant text": "assistant texts", "user message": "user messages", 
 
 @click.command(epilog=EXAMPLES)
 @reads_recording(windowed=".")
-@click.option("--model", metavar="NAME", help="Count tokens as this model does; else as the recorded one.")
+@click.option(
+    "--model", metavar="NAME", help="Count tokens as this model does (default: the recorded model)."
+)
 @click.option(
     "--to",
     type=click.Choice(["openai", "anthropic"]),

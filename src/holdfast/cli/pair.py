@@ -77,7 +77,9 @@ class PairEnd(Struct, frozen=True):
 
 @click.command(epilog=EXAMPLES)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("-p", "--prompt", metavar="TEXT", default="", help="State the task; else `task.md` of DIR.")
+@click.option(
+    "-p", "--prompt", metavar="TEXT", default="", help="State the task (default: `task.md` in DIR)."
+)
 @model_option("Use this model for the first agent.", "--init-model")
 @model_option("Use this model for the second agent.", "--execute-model")
 @click.option("--max-iterations", metavar="N", type=click.IntRange(1, MOST), help="Stop after N iterations.")
@@ -87,14 +89,14 @@ class PairEnd(Struct, frozen=True):
     type=click.Choice(("ask", "auto", "file")),
     default="ask",
     show_default=True,
-    help="Let you, nobody, or a file that you write approve a design.",
+    help="Who approves a design: you (ask), nobody (auto), or a file that you write.",
 )
 @click.option(
     "--pair",
     "pair_file",
     metavar="FILE",
     type=FILE,
-    help="Use this pair (TOML); with `--continue` its limits.",
+    help="Use the pair in this TOML file; with `--continue`, its limits.",
 )
 @continue_option("Resume the newest pair of DIR.")
 @log_option("Resume this pair.")
@@ -129,10 +131,10 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
 
 def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     folder: Path = given["folder"]
-    goes_on = given["resumes_newest"] or bool(given["log"])
+    resumes = given["resumes_newest"] or bool(given["log"])
     if not folder.is_dir():
         raise InputError(f"there is no folder `{folder}`", hint="name the folder in which both agents work")
-    if goes_on and given["prompt"]:
+    if resumes and given["prompt"]:
         raise InputError(
             "`--continue` takes the task from the log",
             hint="drop `-p`, or start a new pair without `--continue`",
@@ -141,9 +143,9 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     file: Path | None = given["pair_file"]
     return PairOptions(
         agent=AgentOptions(root=folder, store=store, **of_agents),
-        pair=None if goes_on else load_pair(file) if file else built_in_pair(),
+        pair=None if resumes else load_pair(file) if file else built_in_pair(),
         # A resumed pair may get new limits, and nothing else.
-        stop=load_stop_table(file) if goes_on and file else None,
+        stop=load_stop_table(file) if resumes and file else None,
         task=given["prompt"],
         models=(given["init_model"], given["execute_model"]),
         max_iterations=given["max_iterations"],

@@ -79,11 +79,13 @@ action used it; dollars are relative to sending everything, cached."""
 )
 @click.option("--against", metavar="NAME", default="", help="Compare the others with this policy.")
 @click.option(
-    "--check", "checks", is_flag=True, help="Also replay some again: other hash seeds, scrambled ends."
+    "--check", "checks", is_flag=True, help="Also check policies: other hash seeds, scrambled endings."
 )
-@click.option("--sensitivity", is_flag=True, help="Also vary the measure: does the order of policies hold?")
-@click.option("--html", metavar="OUT", type=click.Path(path_type=Path), help="Write a report to look at.")
-@click.option("--picture", metavar="ID", default="", help="Draw this recording in it; else the longest.")
+@click.option("--sensitivity", is_flag=True, help="Also vary the measure and see whether the ranking holds.")
+@click.option("--html", metavar="OUT", type=click.Path(path_type=Path), help="Write an HTML report.")
+@click.option(
+    "--picture", metavar="ID", default="", help="Draw this recording in the report (default: the longest)."
+)
 @click.option("--markdown", is_flag=True, help="Print Markdown tables on stdout.")
 @click.option("--dump", metavar="OUT", default="", help="Write every pack as a JSON line; `-` is stdout.")
 @json_option

@@ -88,10 +88,10 @@ def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> li
     shell_complete=_complete_diff,
     help="Review working, staged, A...B, A..B, a commit, a file with a diff, or `-`.",
 )
-@model_option("Review with this model; else HOLDFAST_MODEL or `default_model`.")
+@model_option("Review with this model (default: HOLDFAST_MODEL or `default_model`).")
 @click.option("--no-model", is_flag=True, help="Review by rules only.")
-@continue_option("Ask the newest review of this folder.")
-@log_option("Ask this review.")
+@continue_option("Ask about the newest review of this folder.")
+@log_option("Ask about this review.")
 @max_steps_option
 @max_cost_option("Stop before spending more.")
 @profile_option
@@ -130,11 +130,11 @@ def command(
     if sum((as_json, markdown, sarif)) > 1:
         raise InputError("`--json`, `--markdown` and `--sarif` exclude each other", hint="drop the others")
     form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
-    goes_on = resumes_newest or bool(log)
-    if goes_on and no_model:
+    resumes = resumes_newest or bool(log)
+    if resumes and no_model:
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     code = 0
-    is_by_model = goes_on or (not no_model and _has_model(asked["model"]))
+    is_by_model = resumes or (not no_model and _has_model(asked["model"]))
     if is_by_model:
         # Imported late: this takes longer to load than all rules take to run.
         from holdfast.agents.limits import RunLimits  # noqa: PLC0415
@@ -142,9 +142,9 @@ def command(
 
         limits = RunLimits(asked.pop("max_steps") or 0, asked.pop("max_cost") or 0.0)
         options = make_agent_options(ctx, log=log, limits=limits, **asked)
-        if goes_on and form is None and fail_on is None and output == STDOUT:
+        if resumes and form is None and fail_on is None and output == STDOUT:
             ctx.exit(ask_review(options, request))
-        change = None if goes_on else (spec, _piped() if spec == STDIN else None)
+        change = None if resumes else (spec, _piped() if spec == STDIN else None)
         with _progress() as tell:
             done, code = review_change(options, change, request, tell)
         if done is None:

@@ -58,7 +58,7 @@ The exit code is the outcome; docs/cli.md lists them."""
 @max_steps_option
 @max_cost_option("Stop before spending more.")
 @click.option(
-    "--max-time", metavar="SECONDS", type=PositiveAmount("seconds"), help="Begin no step after so long."
+    "--max-time", metavar="SECONDS", type=PositiveAmount("seconds"), help="Start no step after this time."
 )
 @json_option
 @click.option(

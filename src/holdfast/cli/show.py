@@ -34,7 +34,9 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @reads_recording(windowed=" (with --ledger).")
-@click.option("--model", metavar="NAME", help="Count tokens as this model does; else as the recorded one.")
+@click.option(
+    "--model", metavar="NAME", help="Count tokens as this model does (default: the recorded model)."
+)
 @click.option("--ledger", is_flag=True, help="Show which results and files are still in the window.")
 @click.option(
     "--path", metavar="TEXT", default="", help="Only files with TEXT in their path (with --ledger)."

@@ -1,7 +1,7 @@
 """Panels that ask a person: to approve a call, or to answer a question of the agent. One at a time.
 
 Rule: nothing is approved by accident. Keys pressed just after a panel appeared go to the prompt, and the change is
-shown before it can be allowed. A question may stay unanswered, and the agent is told so. Whoever asks gets an
+shown before it can be allowed. A question may stay unanswered, and the agent is told so. Every request gets an
 answer or is cancelled; then the panel is gone.
 """
 
