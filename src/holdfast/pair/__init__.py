@@ -1,0 +1,1 @@
+"""The pair's values: roles, phases, handovers, evaluation and stop rules."""

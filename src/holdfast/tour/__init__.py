@@ -1,0 +1,1 @@
+"""The demo: a scripted model and a scratch repository."""

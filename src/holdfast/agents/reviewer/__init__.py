@@ -1,0 +1,1 @@
+"""The reviewer with a model: its session and its runs."""

@@ -1,0 +1,1 @@
+"""Tokens: counting them, families of models, and calibration by reported usage."""

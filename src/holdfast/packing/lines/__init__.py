@@ -1,0 +1,1 @@
+"""Which lines of folded steps a note keeps: index, features, weights and scoring."""

@@ -1,0 +1,1 @@
+"""Read, Edit, MultiEdit, Write, and undo."""

@@ -1,0 +1,1 @@
+"""Glob, Grep and LS, on ripgrep."""

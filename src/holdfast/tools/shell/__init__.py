@@ -1,0 +1,1 @@
+"""Bash, background jobs, and the sandbox."""
