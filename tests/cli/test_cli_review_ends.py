@@ -52,7 +52,7 @@ def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
         (["--diff", "main...no-such"], 3, "no revision `no-such`"),
         (["--diff", "--output=x"], 2, "begins with `-`"),
         (["--diff", "prose.diff"], 2, "contains no diff"),
-        (["--diff", "torn.patch"], 2, "`torn.patch`: Line 3"),
+        (["--diff", "torn.patch"], 2, "`torn.patch`: line 3"),
         (["--diff", "gone.patch"], 3, "no revision `gone.patch`"),
         (["--json", "--sarif"], 2, "exclude each other"),
         (["--fail-on", "awful"], 2, "`awful`"),
