@@ -112,6 +112,25 @@ def command(
         raise InputError(
             "stdout takes only one of `--json`, `--markdown` and `--dump -`", hint="drop the others"
         )
+    options = _options(source, policy, prices, sensitivity=sensitivity, pictures=html is not None)
+    _check_against(against, options)
+    check_writable(html)
+    recordings = RecordingSources(source.files, source.format, source.sample)
+    processes = source.jobs or available_processors()
+    report = _replay(options, recordings, ReportOptions(against, picture, checks), processes, dump)
+    if html is not None:
+        write_file(html, write_html(report).encode("utf-8", "replace"))
+        note(f"the report is in `{html}`")
+    _show(report, as_json, markdown, dump == STDOUT)
+    if report.partial:
+        # What there was has been shown; the exit code says that it was not all.
+        raise click.exceptions.Exit(INTERRUPTED)
+    check_complete(recordings.read.values())
+
+
+def _options(
+    source: FilesInput, policy: str, prices: str, *, sensitivity: bool, pictures: bool
+) -> ReplayOptions:
     names = tuple(dict.fromkeys(name.strip() for name in policy.split(",") if name.strip()))
     if not names:
         raise InputError(
@@ -127,26 +146,17 @@ def command(
         folder=str(Path.cwd()),
         project_from=source.project_from,
         at_least=parse_tokens(source.at_least),
-        pictures=html is not None,
+        pictures=pictures,
     )
-    options = options.varied() if sensitivity else options
-    # Before any work: every policy is found, and the one to compare with is among them.
+    return options.varied() if sensitivity else options
+
+
+def _check_against(against: str, options: ReplayOptions) -> None:
+    """Refuse, before any work, a policy that is not found, or one to compare with that is not among them."""
     policies = [named.name for named in options.all_policies()]
     if against and against not in policies:
         hint = f"they are {', '.join(policies)}"
         raise InputError(f"`--against {against}` is not one of the policies", hint=hint)
-    check_writable(html)
-    recordings = RecordingSources(source.files, source.format, source.sample)
-    processes = source.jobs or available_processors()
-    report = _replay(options, recordings, ReportOptions(against, picture, checks), processes, dump)
-    if html is not None:
-        write_file(html, write_html(report).encode("utf-8", "replace"))
-        note(f"the report is in `{html}`")
-    _show(report, as_json, markdown, dump == STDOUT)
-    if report.partial:
-        # What there was has been shown; the exit code says that it was not all.
-        raise click.exceptions.Exit(INTERRUPTED)
-    check_complete(recordings.read.values())
 
 
 def _replay(

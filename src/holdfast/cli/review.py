@@ -134,22 +134,10 @@ def command(
     if resumes and no_model:
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     code = 0
-    is_by_model = resumes or (not no_model and _has_model(asked["model"]))
-    if is_by_model:
-        # Imported late: this takes longer to load than all rules take to run.
-        from holdfast.agents.limits import RunLimits  # noqa: PLC0415
-        from holdfast.cli.review_model import ask_review, review_change  # noqa: PLC0415
-
-        limits = RunLimits(asked.pop("max_steps") or 0, asked.pop("max_cost") or 0.0)
-        options = make_agent_options(ctx, log=log, limits=limits, **asked)
-        if resumes and form is None and fail_on is None and output == STDOUT:
-            ctx.exit(ask_review(options, request))
-        change = None if resumes else (spec, _piped() if spec == STDIN else None)
-        with _progress() as tell:
-            done, code = review_change(options, change, request, tell)
-        if done is None:
-            ctx.exit(code)
-        review, report = done.review, done.report
+    if resumes or (not no_model and _has_model(asked["model"])):
+        only_answers = resumes and form is None and fail_on is None and output == STDOUT
+        change = None if resumes else spec
+        review, report, code = _review_by_model(ctx, request, change, only_answers, log=log, **asked)
     else:
         review = _review_by_rules(spec)
         report = review.report()
@@ -161,6 +149,26 @@ def command(
         _say_notes(review, spec, report, output)
     if failed or code:
         ctx.exit(code or FOUND)
+
+
+def _review_by_model(
+    ctx: click.Context, request: str, spec: str | None, only_answers: bool, **asked: Any
+) -> tuple[Review, ReviewReport, int]:
+    """The review, its report and the exit code; without `spec`, of the stored review. Exits if there is none."""
+    # Imported late: this takes longer to load than all rules take to run.
+    from holdfast.agents.limits import RunLimits  # noqa: PLC0415
+    from holdfast.cli.review_model import ask_review, review_change  # noqa: PLC0415
+
+    limits = RunLimits(asked.pop("max_steps") or 0, asked.pop("max_cost") or 0.0)
+    options = make_agent_options(ctx, limits=limits, **asked)
+    if only_answers:
+        ctx.exit(ask_review(options, request))
+    change = None if spec is None else (spec, _piped() if spec == STDIN else None)
+    with _progress() as tell:
+        done, code = review_change(options, change, request, tell)
+    if done is None:
+        ctx.exit(code)
+    return done.review, done.report, code
 
 
 def _review_by_rules(spec: str) -> Review:
