@@ -1,7 +1,7 @@
-"""The outcome of a step of the loop.
+"""The outcome of a step of the loop, and the answer of a slash command.
 
-Rule: exactly one of these. After the first three the run continues; the others end it and leave a log that can be
-resumed.
+Rule: a step has exactly one outcome. After the first three the run continues; the others end it and leave a log
+that can be resumed. The screen imports this before the agent is loaded, so it imports only messages.
 """
 
 from typing import Literal
@@ -52,3 +52,15 @@ class Stop(Struct, frozen=True):
 
 Outcome = RunTools | Continue | Compact | Done | Ask | Stop
 End = Done | Ask | Stop
+
+
+class CommandAnswer(Struct, frozen=True):
+    """An answer in Markdown, and what the screen should do: open another log, switch to another model, send `say`
+    as if the person had said it, read the session again after a rewind, put `draft` into the prompt."""
+
+    text: str
+    open_log: str = ""
+    model: str = ""
+    say: str = ""
+    is_reread: bool = False
+    draft: str = ""

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.outcomes import End
+from holdfast.agents.outcomes import CommandAnswer, End
 from holdfast.errors import HoldfastError
 
 Tone = Literal["quiet", "plain", "warning", "error"]
@@ -133,18 +133,6 @@ class StatusFigures(Struct, frozen=True):
     is_partly_priced: bool = False
 
 
-class CommandReply(Struct, frozen=True):
-    """The output of a command: Markdown, another log or model to continue with, a message to send for the person,
-    whether the session must be shown again, and what to put into the prompt."""
-
-    text: str = ""
-    open_log: str = ""
-    model: str = ""
-    say: str = ""
-    is_reread: bool = False
-    draft: str = ""
-
-
 class SessionDisplay(Protocol):
     """What conversation and session ask of the screen. **Contract:** called on the screen's own thread."""
 
@@ -224,7 +212,7 @@ class ScreenSession(Protocol):
 
     def interrupt(self) -> None: ...
 
-    async def command(self, line: str) -> CommandReply: ...
+    async def command(self, line: str) -> CommandAnswer: ...
 
     async def aclose(self) -> None: ...
 

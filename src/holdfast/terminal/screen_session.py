@@ -14,7 +14,7 @@ from holdfast.agents.limits import Spent
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.outcomes import End
+from holdfast.agents.outcomes import CommandAnswer, End
 from holdfast.agents.spending import price_lookup
 from holdfast.errors import ConfigError
 from holdfast.events import AssistantReplied, UsageReported
@@ -27,7 +27,6 @@ from holdfast.terminal.event_view import EventView, earlier_pieces, spent_with
 from holdfast.terminal.interface import (
     ApprovalRequest,
     ChoiceQuestion,
-    CommandReply,
     Piece,
     SessionDisplay,
     StatusFigures,
@@ -130,10 +129,10 @@ class AgentScreenSession:
     def interrupt(self) -> None:
         self.coding.agent.interrupt()
 
-    async def command(self, line: str) -> CommandReply:
-        shown = await run_command(self.coding, line)
+    async def command(self, line: str) -> CommandAnswer:
+        answer = await run_command(self.coding, line)
         self._read()
-        return CommandReply(shown.text, shown.open_log, shown.model, shown.say, shown.is_reread, shown.draft)
+        return answer
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
         """Ask the person about a call. A dry run shows first what it would change."""

@@ -4,16 +4,21 @@ Rule: a command is one value in a module of its own or of its theme, and one lin
 """
 
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand
-from holdfast.agents.commands.compact import COMPACT, RECALL
+from holdfast.agents.commands.command import SlashCommand
+from holdfast.agents.commands.compact import COMPACT
 from holdfast.agents.commands.context import CONTEXT
-from holdfast.agents.commands.diff import DIFF, TODOS
+from holdfast.agents.commands.cost import COST
+from holdfast.agents.commands.diff import DIFF
 from holdfast.agents.commands.export import EXPORT
 from holdfast.agents.commands.history import FORK, REWIND, UNDO
 from holdfast.agents.commands.init import INIT, note_init_offer, offers_init
 from holdfast.agents.commands.markdown import code, joined, table
-from holdfast.agents.commands.model import COST, MODE, MODEL
+from holdfast.agents.commands.mode import MODE
+from holdfast.agents.commands.model import MODEL
+from holdfast.agents.commands.recall import RECALL
 from holdfast.agents.commands.resume import RESUME
+from holdfast.agents.commands.todos import TODOS
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.errors import InputError, suggest
 
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]

@@ -1,4 +1,4 @@
-"""A slash command as a value, and its answer.
+"""A slash command as a value.
 
 Rule: a command knows the session and no screen. A mistake is a `HoldfastError` with a hint, and changes nothing.
 """
@@ -8,20 +8,8 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.errors import InputError
-
-
-class CommandAnswer(Struct, frozen=True):
-    """An answer in Markdown, and what the screen should do: open another log, switch to another model, send `say`
-    as if the person had said it, read the session again after a rewind, put `draft` into the prompt."""
-
-    text: str
-    open_log: str = ""
-    model: str = ""
-    say: str = ""
-    is_reread: bool = False
-    draft: str = ""
-
 
 Run = Callable[[CodingSession, str], Awaitable[CommandAnswer]]
 """**Contract:** the argument is the text after the name, stripped."""

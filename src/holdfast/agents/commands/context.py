@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.markdown import bullets, code, joined, percentage, table
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.compaction.plan import CompactionPlan, plan_compaction
 from holdfast.errors import ContextOverflow
 from holdfast.numbers import counted, grouped

@@ -1,7 +1,7 @@
 """`/diff`: what the agent, its sub-agents and commands changed in this session, compared with what was there
-before. `/todos`: its todo list.
+before.
 
-Rule: they show and change nothing. A diff shows the disk as it is now, and says if someone else changed a file too.
+Rule: it shows and changes nothing. A diff shows the disk as it is now, and says if someone else changed a file too.
 """
 
 import asyncio
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.history import describe_irreversible
-from holdfast.agents.commands.markdown import bullets, cell, code, fenced, joined
-from holdfast.numbers import counted
+from holdfast.agents.commands.markdown import bullets, code, fenced, joined
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.file_text import load_file
 from holdfast.tools.files.line_diff import first_rows, line_changes, unified_diff
@@ -153,24 +153,3 @@ async def _git_stat(folder: Path) -> str:
 
 
 DIFF = SlashCommand("diff", "/diff", "what the agent changed in this session", _run)
-
-
-_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
-
-
-async def _run_todos(coding: CodingSession, _argument: str) -> CommandAnswer:
-    todos = coding.tool_state.todos
-    finished = [done for done in todos.archive if done != todos.written]
-    done = sum(todo.is_closed for todo in todos.written)
-    head = f"**Todos**, {done} of {len(todos.written)} done"
-    earlier = counted(len(finished), "list was", "lists were")
-    return CommandAnswer(
-        joined(
-            head if todos.written else "There are no todos.",
-            bullets(f"{_MARKS[todo.status]} {cell(todo.content)}" for todo in todos.written),
-            f"{earlier} finished before." if finished else "",
-        )
-    )
-
-
-TODOS = SlashCommand("todos", "/todos", "the todo list", _run_todos)

@@ -15,8 +15,9 @@ from typing import Literal
 import msgspec
 
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.markdown import bullets, code, fenced, joined, strip_controls
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.sessions import session_title
 from holdfast.errors import InputError
 from holdfast.ids import text_id

@@ -21,8 +21,9 @@ from msgspec.structs import replace
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.coding.command_effects import CommandEdit
 from holdfast.agents.coding.tool_state import ToolState
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand, parse_number, require_idle
+from holdfast.agents.commands.command import SlashCommand, parse_number, require_idle
 from holdfast.agents.commands.markdown import bullets, code, fenced, joined, table
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.sessions import COPIED, ROOT, SOURCE, first_words
 from holdfast.errors import InputError
 from holdfast.events import (

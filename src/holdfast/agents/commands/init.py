@@ -5,7 +5,8 @@ Rule: existing rules are rewritten only if a person asks for it; the offer is ma
 
 from holdfast.agents.coding.coding_session import INIT_PROMPT as PROMPT
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.command import SlashCommand
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.project_rules import read_rules
 from holdfast.agents.sessions import logs_in_folder
 from holdfast.errors import InputError, StoreError

@@ -8,9 +8,10 @@ import time
 from collections.abc import Sequence
 
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
+from holdfast.agents.commands.command import SlashCommand, require_idle
+from holdfast.agents.commands.cost import lookup_for, spending_of
 from holdfast.agents.commands.markdown import code, dollars, joined, table
-from holdfast.agents.commands.model import lookup_for, spending_of
+from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.sessions import (
     StoredSession,
     logs_in_folder,
