@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.agents.pair.delivery import find_faults
+from holdfast.agents.pair.delivery import handover_faults
 from holdfast.pair.evaluation import UnreadableResults, read_evaluation
 from holdfast.pair.handover import FileNote, Handover, HandoverProblem, SuccessRate
 from holdfast.pair.roles import built_in_pair
@@ -30,7 +30,7 @@ def folder_of(layout, part):
 def wrong(layout, **more):
     given = {"success": SuccessRate(2, 3), **more}
     made = Handover(summary="s", asks="a", files=(FileNote("design.md"),), **given)
-    return find_faults(made, EXECUTE, layout, 1)
+    return handover_faults(made, EXECUTE, layout, 1)
 
 
 def test_what_is_there_is_counted(layout):

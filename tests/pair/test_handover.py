@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import given
 
-from holdfast.agents.pair.delivery import find_faults, size_fault
+from holdfast.agents.pair.delivery import handover_faults, size_fault
 from holdfast.errors import InputError
 from holdfast.pair.handover import (
     FileNote,
@@ -85,33 +85,33 @@ def layout(tmp_path):
     ids=["missing", "through_link", "link", "above", "above_deep", "absolute", "home", "drive", "nul"],
 )
 def test_a_path_that_is_not_there_or_lies_outside_is_named(layout, path, why):
-    found = find_faults(handover("design.md", path, design=("design.md",)), INIT, layout, 1)
+    found = handover_faults(handover("design.md", path, design=("design.md",)), INIT, layout, 1)
     assert len(found) == 1
     assert f"`{path}`" in found[0]
     assert why in found[0]
 
 
 def test_what_is_inside_is_taken(layout):
-    assert find_faults(handover("design.md", "inner", design=("design.md",)), INIT, layout, 1) == ()
+    assert handover_faults(handover("design.md", "inner", design=("design.md",)), INIT, layout, 1) == ()
 
 
 def test_what_a_role_requires_may_not_be_missing(layout):
-    assert find_faults(handover("design.md"), INIT, layout, 1) == ("`design` is missing",)
+    assert handover_faults(handover("design.md"), INIT, layout, 1) == ("`design` is missing",)
 
 
 def test_success_is_compared_with_the_disk(layout):
     write_results(layout, 2, 3, {"f1": (1, "high")})
     said = handover("design.md", success=SuccessRate(4, 4))
-    assert find_faults(said, EXECUTE, layout, 2) == ("`success` says 4/4, the disk says 3/4",)
-    assert find_faults(handover("design.md", success=SuccessRate(3, 4)), EXECUTE, layout, 2) == ()
-    assert "no results of iteration 1" in find_faults(said, EXECUTE, layout, 1)[0]
+    assert handover_faults(said, EXECUTE, layout, 2) == ("`success` says 4/4, the disk says 3/4",)
+    assert handover_faults(handover("design.md", success=SuccessRate(3, 4)), EXECUTE, layout, 2) == ()
+    assert "no results of iteration 1" in handover_faults(said, EXECUTE, layout, 1)[0]
 
 
 def test_results_that_cannot_be_read_are_named(layout):
     write_results(layout, 1, 1, {})
     (layout.root / "execution_outputs/iteration_1/evaluation_results/bad.json").write_text("{")
     said = handover("design.md", success=SuccessRate(1, 1))
-    assert "evaluation_results/bad.json` is no result" in find_faults(said, EXECUTE, layout, 1)[0]
+    assert "evaluation_results/bad.json` is no result" in handover_faults(said, EXECUTE, layout, 1)[0]
 
 
 def test_it_is_neither_too_short_nor_too_long():
@@ -129,7 +129,7 @@ def test_it_is_neither_too_short_nor_too_long():
 def test_a_result_that_is_no_file_is_named_and_not_waited_for(layout):
     write_results(layout, 1, 1, {})
     os.mkfifo(layout.root / "execution_outputs/iteration_1/evaluation_results/pipe.json")
-    found = find_faults(handover("design.md", success=SuccessRate(1, 1)), EXECUTE, layout, 1)
+    found = handover_faults(handover("design.md", success=SuccessRate(1, 1)), EXECUTE, layout, 1)
     assert "evaluation_results/pipe.json` is no file" in found[0]
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from holdfast.review.diff import ChangeKind
 from holdfast.review.unit import (
     LEVELS,
-    Level,
     LevelSuggestion,
     Metrics,
+    ReviewLevel,
     Risk,
     Span,
     Symbol,
@@ -96,7 +96,7 @@ def test_high_risk_is_never_skipped(suggestion, wish):
 
 @given(SUGGESTIONS, WISHES, st.sampled_from(get_args(Risk)))
 def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
-    level: Level = decide_level(suggestion, wish, risk).level
+    level: ReviewLevel = decide_level(suggestion, wish, risk).level
     if suggestion.confidence > 0.3:
         assert LEVELS.index(level) >= LEVELS.index(suggestion.level)
     elif wish is not None:

@@ -106,7 +106,7 @@ def terminal(folder, model_):
 async def approving(made, pilot):
     await made.ready(pilot)
     await made.say(pilot, "A missing settings file should count as empty, see @tests/test_loader.py")
-    await made.until(pilot, lambda: made.app.asked.panel is not None)
+    await made.until(pilot, lambda: made.app.panels.panel is not None)
     await made.until(pilot, lambda: "no, and say why" in made.text())
     await pilot.pause(0.3)
 
@@ -114,8 +114,8 @@ async def approving(made, pilot):
 async def task(made, pilot):
     await approving(made, pilot)
     await pilot.press("y")
-    await made.until(pilot, lambda: not made.app.conversation.is_busy or made.app.asked.panel is not None)
-    if made.app.asked.panel is not None:
+    await made.until(pilot, lambda: not made.app.conversation.is_busy or made.app.panels.panel is not None)
+    if made.app.panels.panel is not None:
         await pilot.press("y")
     await made.idle(pilot)
     await pilot.pause(0.3)

@@ -49,7 +49,7 @@ class Slow:
 
 
 async def approving(terminal, pilot, *keys):
-    await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+    await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
     await pilot.press(*keys)
 
 
@@ -67,7 +67,7 @@ def test_a_task_from_the_first_word_to_the_last(tmp_path):
         async with terminal.app.run_test(size=(80, 40)) as pilot:
             await terminal.ready(pilot)
             await terminal.say(pilot, "Print new instead of old in @main.py")
-            await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+            await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
             asked = terminal.text()
             assert "-     print('old')" in asked, "the diff is seen before anything is approved"
             assert "+     print('new')" in asked
@@ -139,10 +139,10 @@ def test_escape_leaves_the_reason_and_then_interrupts_the_run(tmp_path):
             await terminal.say(pilot, "Change it")
             await approving(terminal, pilot, "n")
             await pilot.press("escape")
-            assert terminal.app.asked.panel is not None, "only the line for the reason is closed"
+            assert terminal.app.panels.panel is not None, "only the line for the reason is closed"
             await pilot.press("escape")
             await terminal.idle(pilot)
-            assert terminal.app.asked.panel is None
+            assert terminal.app.panels.panel is None
             assert terminal.app.focused is terminal.app.prompt
 
     driven(work())
@@ -153,14 +153,14 @@ def test_escape_leaves_the_reason_and_then_interrupts_the_run(tmp_path):
 
 def test_a_key_that_comes_too_early_approves_nothing(tmp_path):
     terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
-    terminal.app.asked._grace = 60.0
+    terminal.app.panels._grace = 60.0
 
     async def work():
         async with terminal.app.run_test() as pilot:
             await terminal.ready(pilot)
             await terminal.say(pilot, "Change it")
             await approving(terminal, pilot, "y", "e", "s")
-            assert terminal.app.asked.panel is not None
+            assert terminal.app.panels.panel is not None
             assert terminal.app.prompt.text == "yes"
             await pilot.press("escape")
             await terminal.idle(pilot)
@@ -365,7 +365,7 @@ def test_questions_are_answered_by_number_mark_and_own_words(tmp_path):
     terminal = Terminal(tmp_path, [asked], "Good.")
 
     def is_asked(number):
-        panel = terminal.app.asked.panel
+        panel = terminal.app.panels.panel
         return panel is not None and f" {number} of 4" in str(panel.border_title) and panel.has_focus
 
     async def work():

@@ -73,7 +73,7 @@ def test_what_stands_in_the_prompt_outlives_a_rewind(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "First")
             await terminal.idle(pilot)
-            terminal.app.conversation.take("/rewind 1 talk")
+            terminal.app.conversation.submit("/rewind 1 talk")
             terminal.app.prompt.put("typed meanwhile")
             await terminal.idle(pilot)
             assert terminal.app.prompt.text == "First"
@@ -91,11 +91,11 @@ def test_a_command_that_comes_while_it_works_waits(tmp_path):
         async with terminal.app.run_test() as pilot:
             await terminal.ready(pilot)
             await terminal.say(pilot, "Change it")
-            await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+            await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
             terminal.app.prompt.focus()
             await terminal.say(pilot, "/mode auto")
             assert terminal.coding.gate.mode == "ask"
-            terminal.app.asked.panel.focus()
+            terminal.app.panels.panel.focus()
             await pilot.press("y")
             await terminal.until(pilot, lambda: terminal.coding.gate.mode == "auto")
             await terminal.idle(pilot)

@@ -94,7 +94,7 @@ def test_what_a_sub_agent_would_change_is_shown_as_it_would_be(tmp_path):
         async with terminal.app.run_test(size=(100, 40)) as pilot:
             await terminal.ready(pilot)
             await terminal.say(pilot, "Do it.")
-            await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+            await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
             await terminal.until(pilot, lambda: "+     print('new')" in terminal.text())
             assert "by the sub-agent for “find the loader”" in terminal.text()
             assert [card.name for card in cards(terminal)] == ["Task"], "its calls have no cards of their own"

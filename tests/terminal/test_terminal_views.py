@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from holdfast.terminal.cards import describe_call, diff_totals, parse_diff, render_card, render_diff
+from holdfast.terminal.cards import describe_call, diff_rows, diff_totals, render_card, render_diff
 from holdfast.terminal.interface import CallCard, ReplyPiece, StatusFigures, TodoLine, UserPiece
 from holdfast.terminal.piece_widgets import render_markdown
 from holdfast.terminal.safe_text import sanitize, truncate
@@ -62,7 +62,7 @@ def test_tokens_are_said_short():
 
 def test_a_diff_has_signs_and_numbers():
     numbered = [("@", 0), (" ", 8), ("-", 9), ("+", 9), ("+", 10), (" ", 11)]
-    assert [(row.sign, row.number) for row in parse_diff(DIFF)] == numbered
+    assert [(row.sign, row.number) for row in diff_rows(DIFF)] == numbered
     assert diff_totals(DIFF) == "+2 -1"
     assert render_diff(DIFF).plain.split("\n") == [
         " 8   same",

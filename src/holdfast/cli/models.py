@@ -74,7 +74,7 @@ def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
         rows = _checked(rows)
     picked = model_name("", config, os.environ)
     if as_json:
-        write_json({"date": catalogue.date, "chosen": picked, "models": [_told(row) for row in rows]})
+        write_json({"date": catalogue.date, "chosen": picked, "models": [_row_data(row) for row in rows]})
     else:
         print_table(*_table(rows, check))
         _say(rows, catalogue, picked)
@@ -120,7 +120,7 @@ def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
     return checked
 
 
-def _told(row: ModelRow) -> dict[str, Json]:
+def _row_data(row: ModelRow) -> dict[str, Json]:
     entry = asdict(row.chosen.entry)
     del entry["name"], entry["date"]
     return {

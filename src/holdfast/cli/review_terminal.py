@@ -17,7 +17,7 @@ from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import Finding, Severity
 from holdfast.review.report import ReviewReport, finding_place, risks_of, unit_place
-from holdfast.review.unit import Level, Unit
+from holdfast.review.unit import ReviewLevel, Unit
 
 MOST_UNITS = 12
 MOST_FINDINGS = 50
@@ -61,7 +61,7 @@ def _print_units(report: ReviewReport) -> None:
         write(f"skipped by the rules: {', '.join(files[:3])}{more}\n")
 
 
-def _row(unit: Unit, level: Level) -> tuple[str, ...]:
+def _row(unit: Unit, level: ReviewLevel) -> tuple[str, ...]:
     symbol = unit.symbol.name if unit.symbol else unit.note
     words = ", ".join(tag.replace("_", " ") for tag in unit.tags)
     about = " · ".join(part for part in (_safe(symbol), words) if part)

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.pair.folder import ATTRIBUTION, RESULTS, SAMPLES, PairFolder
-from holdfast.pair.handover import LONGEST_TEXT, SEVERITIES, Handover, Severity, SuccessRate
+from holdfast.pair.handover import LONGEST_TEXT, SEVERITIES, Handover, ProblemSeverity, SuccessRate
 
 UNKNOWN = 0
 """The layer of a failure without an attribution."""
@@ -26,7 +26,7 @@ MOST_NAMED = 5
 class SampleFailure(Struct, frozen=True):
     sample: str
     layer: int = UNKNOWN
-    severity: Severity = "medium"
+    severity: ProblemSeverity = "medium"
     problem: str = ""
 
 
@@ -40,7 +40,7 @@ class IterationResults(Struct, frozen=True):
     def rate(self) -> SuccessRate:
         return SuccessRate(self.passed, self.total)
 
-    def failed(self, *, layer: int | None = None, severity: Severity | None = None) -> int:
+    def failed(self, *, layer: int | None = None, severity: ProblemSeverity | None = None) -> int:
         return sum(
             (layer is None or one.layer == layer) and (severity is None or one.severity == severity)
             for one in self.failures
@@ -68,7 +68,7 @@ class _Result(Struct):
 
 class _Attribution(Struct):
     layer: Annotated[int, Meta(ge=UNKNOWN, le=9)] = UNKNOWN
-    severity: Severity = "medium"
+    severity: ProblemSeverity = "medium"
     problem: Annotated[str, Meta(max_length=LONGEST_TEXT)] = ""
     sample: Sample = ""
 

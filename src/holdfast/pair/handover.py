@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 
-Severity = Literal["critical", "high", "medium", "low"]
-SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
-Verdict = Literal["continue", "return", "stop"]
+ProblemSeverity = Literal["critical", "high", "medium", "low"]
+SEVERITIES: tuple[ProblemSeverity, ...] = ("critical", "high", "medium", "low")
+TurnVerdict = Literal["continue", "return", "stop"]
 
 LONGEST_TEXT = 2_000
 LONGEST_LINE = 600
@@ -34,7 +34,7 @@ class FileNote(Struct, frozen=True, forbid_unknown_fields=True):
 class HandoverProblem(Struct, frozen=True, forbid_unknown_fields=True):
     summary: Annotated[Line, Meta(description="What is wrong, in a sentence.")]
     layer: Layer
-    severity: Severity
+    severity: ProblemSeverity
     samples: Annotated[
         tuple[Line, ...], Meta(max_length=MOST_SAMPLES, description="Ids of the samples that it affects.")
     ] = ()
@@ -63,7 +63,7 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str, Meta(min_length=1, max_length=LONGEST_TEXT, description="What the other agent is to do now.")
     ]
     verdict: Annotated[
-        Verdict,
+        TurnVerdict,
         Meta(
             description="`return`: the other agent acts; `continue`: you go on yourself with another iteration, "
             "if you are the one who builds; `stop`: nothing is left to do. Below the target the work goes on."

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from holdfast.pair.evaluation import IterationResults
 from holdfast.prices import format_dollars
 
-Reason = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
+StopRule = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
 
 MOST, MOST_DOLLARS = 1_000_000, 1e9
 Number = Annotated[int, Meta(ge=0, le=MOST)]
@@ -73,7 +73,7 @@ def update_rules(rules: StopRules, given: Mapping[str, Any]) -> StopRules:
 
 
 class StopVerdict(Struct, frozen=True):
-    reason: Reason
+    reason: StopRule
     sentence: str
     evidence: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ def find_stop(
 
 def _stops(
     results: Sequence[IterationResults], rules: StopRules, done: int, dollars: float, may_succeed: bool
-) -> Iterator[tuple[Reason, str]]:
+) -> Iterator[tuple[StopRule, str]]:
     """Every rule that applies, the strongest first, with the sentence that explains it."""
     rates = [one.rate.share for one in results]
     if may_succeed and results and rates[-1] >= rules.target and results[-1].total:

@@ -133,13 +133,13 @@ def _side_text(hunk: Hunk, kind: str) -> str:
     return "".join(line.text + line.end for line in hunk.lines if line.kind in (" ", kind))
 
 
-def split_lines(text: str) -> list[str]:
+def diff_lines(text: str) -> list[str]:
     """Lines with their line breaks, as git counts them: only `\\n` ends one."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _replace_hunks(text: str, hunks: Sequence[Hunk], removed: str, added: str) -> str | None:
-    lines = split_lines(text)
+    lines = diff_lines(text)
     parts: list[str] = []
     at = 0
     for hunk in hunks:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.errors import InputError
-from holdfast.review.diff import Hunk, split_lines
+from holdfast.review.diff import Hunk, diff_lines
 from holdfast.review.diff_parser import NOTHING, read_headers
 
 PatchProblem = Literal["unreadable", "several_files", "other_file", "no_text", "does_not_apply", "no_change"]
@@ -60,7 +60,7 @@ def write_patch(path: str, before: str, after: str) -> str:
     tab = "\t" if " " in path else ""  # otherwise git takes the name to end at the space
     old, new = (_quoted(side, path) + tab for side in "ab")
     parts: list[str] = []
-    for line in unified_diff(split_lines(before), split_lines(after), old, new):
+    for line in unified_diff(diff_lines(before), diff_lines(after), old, new):
         parts += (line,) if line.endswith("\n") else (line + "\n", _END)
     return "".join(parts)
 
@@ -109,7 +109,7 @@ def _add_names(patch: str, path: str) -> str:
 
 def _fix_counts(patch: str) -> str:
     """The patch with the true line counts in each hunk header, and without empty hunks."""
-    lines = split_lines(patch)
+    lines = diff_lines(patch)
     headers = [(at, match) for at, line in enumerate(lines) if (match := _HEADER.match(line))]
     for at, match in headers:
         stated_old, stated_new = int(match["olds"] or 1), int(match["news"] or 1)
@@ -149,7 +149,7 @@ def _to_edit(hunk: Hunk) -> _Edit:
 
 def _apply(text: str, edits: tuple[_Edit, ...]) -> str | None:
     """Apply one hunk after the other, each at its line or as near to it as it matches."""
-    lines = split_lines(text)
+    lines = diff_lines(text)
     is_crlf = "\r\n" in text and "\n" not in text.replace("\r\n", "")
     if is_crlf and not any(line.endswith("\r\n") for edit in edits for line in edit.before):
         # The file's lines all end in CRLF, and the patch was written without.

@@ -34,7 +34,7 @@ from holdfast.redaction import redact
 from holdfast.review.escaping import code_block, code_span, escape_inline, escape_json, table_cell
 from holdfast.review.finding import SEVERITIES, Finding
 from holdfast.review.findings import ReviewFindings, highest_severity
-from holdfast.review.unit import Level, LevelDecision, Risk, Unit
+from holdfast.review.unit import LevelDecision, ReviewLevel, Risk, Unit
 from holdfast.version import __version__
 
 SCHEMA = "holdfast.review/1"
@@ -90,7 +90,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
             notes.append(f"{counted(len(findings.merged), 'finding')} merged into others")
         return "; ".join(notes)
 
-    def level(self, unit: Unit) -> Level:
+    def level(self, unit: Unit) -> ReviewLevel:
         """How closely a unit is reviewed."""
         decided = self.decisions.get(unit.id)
         return decided.level if decided else unit.suggestion.level
@@ -149,7 +149,7 @@ def encode_json(data: object) -> str:
     return escape_json(text.encode("utf-8", "replace").decode()) + "\n"
 
 
-def _unit_data(unit: Unit, level: Level) -> dict[str, object]:
+def _unit_data(unit: Unit, level: ReviewLevel) -> dict[str, object]:
     return {
         "id": unit.id,
         "path": unit.path,
@@ -226,7 +226,7 @@ def _units(report: ReviewReport) -> Iterator[str]:
         yield f"{counted(len(rest), 'more unit')}: {risks_of(rest)}."
 
 
-def _table_row(unit: Unit, level: Level) -> str:
+def _table_row(unit: Unit, level: ReviewLevel) -> str:
     symbol = table_cell(unit.symbol.name) if unit.symbol else ""
     lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
     where = table_cell(unit_place(unit))

@@ -18,7 +18,7 @@ from holdfast.review.git_changes import read_diff, read_diff_text, review_root
 from holdfast.review.grammars import QUERIES, missing_grammars
 from holdfast.review.outline import Outliner
 from holdfast.review.report import ReviewReport, SkippedUnit
-from holdfast.review.unit import Level, LevelDecision, Unit, decide_level
+from holdfast.review.unit import LevelDecision, ReviewLevel, Unit, decide_level
 from holdfast.review.units import build_units, count_uses
 
 
@@ -41,10 +41,10 @@ class Review(Struct):
         """How closely a unit is reviewed: what was decided, else what the rules suggest."""
         return self.decisions.get(unit.id) or decide_level(unit.suggestion, None, unit.risk)
 
-    def level(self, unit: Unit) -> Level:
+    def level(self, unit: Unit) -> ReviewLevel:
         return self.decision(unit).level
 
-    def ask_level(self, unit: Unit, level: Level) -> LevelDecision:
+    def ask_level(self, unit: Unit, level: ReviewLevel) -> LevelDecision:
         """Decide the level of a unit from what a model asks for and what the rules suggest."""
         self.decisions[unit.id] = decided = decide_level(unit.suggestion, level, unit.risk)
         return decided

@@ -35,9 +35,9 @@ Tag = Literal[
 ]
 """`security` is decided by path and by content; a tag that ends in `_only` says that nothing else changed."""
 
-Level = Literal["skip", "diff", "function", "file_context", "full_file"]
+ReviewLevel = Literal["skip", "diff", "function", "file_context", "full_file"]
 """How much a reviewer reads: nothing, the changed lines, the function, its surroundings in the file, the file."""
-LEVELS: tuple[Level, ...] = ("skip", "diff", "function", "file_context", "full_file")
+LEVELS: tuple[ReviewLevel, ...] = ("skip", "diff", "function", "file_context", "full_file")
 
 Risk = Literal["low", "medium", "high"]
 
@@ -85,7 +85,7 @@ class Metrics(Struct, frozen=True, gc=False):
 class LevelSuggestion(Struct, frozen=True, gc=False):
     """The rules' level, how sure they are (0 to 1), and why, in a few words."""
 
-    level: Level
+    level: ReviewLevel
     confidence: float
     reason: str
 
@@ -93,7 +93,7 @@ class LevelSuggestion(Struct, frozen=True, gc=False):
 class LevelDecision(Struct, frozen=True, gc=False):
     """The level after the model had its say; `by` says whose level it is."""
 
-    level: Level
+    level: ReviewLevel
     by: Literal["rule", "model", "larger"]
     reason: str = ""
 
@@ -161,7 +161,7 @@ def assess_risk(unit: Unit) -> Risk:
     return "medium" if is_large or is_setting or unit.metrics.complexity >= SOME_COMPLEXITY else "low"
 
 
-_Rule = tuple[Callable[[Unit], bool], Level, float, str]
+_Rule = tuple[Callable[[Unit], bool], ReviewLevel, float, str]
 _RULES: tuple[_Rule, ...] = (
     (lambda u: u.has("dependencies") and u.has("generated"), "diff", 0.85, "a lock file"),
     (lambda u: u.has("generated"), "skip", 0.9, "generated"),
@@ -202,12 +202,12 @@ def rate_unit(unit: Unit) -> Unit:
     risk = assess_risk(unit)
     for applies, level, confidence, reason in _RULES:
         if applies(unit):
-            safe: Level = "diff" if level == "skip" and risk == "high" else level
+            safe: ReviewLevel = "diff" if level == "skip" and risk == "high" else level
             return replace(unit, risk=risk, suggestion=LevelSuggestion(safe, confidence, reason))
     return replace(unit, risk=risk)
 
 
-def decide_level(suggestion: LevelSuggestion, asked: Level | None, risk: Risk) -> LevelDecision:
+def decide_level(suggestion: LevelSuggestion, asked: ReviewLevel | None, risk: Risk) -> LevelDecision:
     """The level, given what a model asked for, if it asked for one."""
     level, reason = suggestion.level, suggestion.reason
     if asked is None:

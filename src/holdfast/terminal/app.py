@@ -48,9 +48,9 @@ from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
 from holdfast.terminal.transcript_view import TranscriptView
 from holdfast.terminal.widgets import ActivityLine, StatusBar, SuggestionList, TodoPanel
 
-TWICE = 2.0
+DOUBLE_PRESS_SECONDS = 2.0
 """Seconds within which a second Ctrl+C leaves."""
-PATIENCE = 15.0
+CLOSE_SECONDS = 15.0
 """Seconds that leaving waits for a run to end."""
 GONE_SECONDS = 5.0
 """Seconds that leaving may take when the terminal is gone."""
@@ -63,7 +63,7 @@ def driver_for(painted: PaintedFrame) -> type[Driver]:
     gets back the attributes that it had before the first frame.
     """
 
-    class TakingOver(LinuxDriver):
+    class InheritedScreenDriver(LinuxDriver):
         def start_application_mode(self) -> None:
             super().start_application_mode()  # type: ignore[no-untyped-call]
             self.attrs_before = painted.before
@@ -74,7 +74,7 @@ def driver_for(painted: PaintedFrame) -> type[Driver]:
                 return
             super().write(data)
 
-    return TakingOver
+    return InheritedScreenDriver
 
 
 class AgentApp(App[int]):
@@ -119,7 +119,7 @@ class AgentApp(App[int]):
         self.activity = ActivityLine(self.transcript.tick)
         self._suggestions = SuggestionList()
         self.prompt = Prompt(PromptHistory(), self._suggestions, self._offer)
-        self.asked = PanelArea(self._focus_prompt, grace)
+        self.panels = PanelArea(self._focus_prompt, grace)
         self.failure: HoldfastError | None = None
         self._stopped = 0.0
         self._is_leaving = False
@@ -127,7 +127,7 @@ class AgentApp(App[int]):
     def compose(self) -> ComposeResult:
         yield self.transcript
         yield self.todos
-        yield self.asked
+        yield self.panels
         yield self.activity
         yield self._suggestions
         with Horizontal(id="box"):
@@ -194,17 +194,17 @@ class AgentApp(App[int]):
         self.exit(error.exit_code)
 
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision:
-        return await self.asked.approve(asked)
+        return await self.panels.approve(asked)
 
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]:
-        return await self.asked.choose(choices)
+        return await self.panels.choose(choices)
 
     # What the person does.
 
     @on(Prompt.Sent)
     def _take_prompt(self, event: Prompt.Sent) -> None:
         self.transcript.anchor()
-        self.conversation.take(event.text)
+        self.conversation.submit(event.text)
 
     @on(StrayKey)
     def _insert_key(self, event: StrayKey) -> None:
@@ -222,7 +222,7 @@ class AgentApp(App[int]):
             self.prompt.insert(event.character)
 
     def action_interrupt(self) -> None:
-        panel = self.asked.panel
+        panel = self.panels.panel
         if panel and panel.close_input():
             return
         if not self.prompt.has_focus and not panel:
@@ -239,7 +239,7 @@ class AgentApp(App[int]):
             # As before the prompt was there: nothing runs yet that could be stopped.
             self.action_leave()
             return
-        is_second = time.monotonic() - self._stopped < TWICE
+        is_second = time.monotonic() - self._stopped < DOUBLE_PRESS_SECONDS
         self._stopped = time.monotonic()
         if not is_second and self.conversation.interrupt(sends_queued=False):
             self.add(NotePiece("stopping; press Ctrl+C again to leave"))
@@ -285,7 +285,7 @@ class AgentApp(App[int]):
     def _end(self, number: int) -> None:
         """Leave, but not later than after some seconds: painting blocks when the terminal is gone. The log is
         complete at any moment."""
-        seconds = GONE_SECONDS if number == signal.SIGHUP else PATIENCE + GONE_SECONDS
+        seconds = GONE_SECONDS if number == signal.SIGHUP else CLOSE_SECONDS + GONE_SECONDS
         last = threading.Timer(seconds, os._exit, (128 + number,))
         last.daemon = True
         last.start()
@@ -295,7 +295,7 @@ class AgentApp(App[int]):
         self.busy("leaving")
         code = 0
         try:
-            await asyncio.wait_for(self.conversation.close(), PATIENCE)
+            await asyncio.wait_for(self.conversation.close(), CLOSE_SECONDS)
         except TimeoutError:
             code = 1
         self.exit(code)

@@ -32,7 +32,7 @@ def is_diff(text: str) -> bool:
     return text.startswith("--- ") and "\n+++ " in text
 
 
-def parse_diff(diff: str) -> Iterator[DiffRow]:
+def diff_rows(diff: str) -> Iterator[DiffRow]:
     """The lines of a unified diff, without the names of the file."""
     old = new = 0
     for line in diff.split("\n"):
@@ -57,7 +57,7 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
 
 def render_diff(diff: str, most: int = 0) -> Content:
     """A diff for the screen; with `most`, its first lines and how many follow."""
-    found = list(parse_diff(diff.rstrip("\n")))
+    found = list(diff_rows(diff.rstrip("\n")))
     if len([row for row in found if row.sign == "@"]) == 1:
         found = [row for row in found if row.sign != "@"]
     width = len(str(max((row.number for row in found), default=0)))
@@ -74,7 +74,7 @@ def render_diff(diff: str, most: int = 0) -> Content:
 
 def diff_totals(diff: str) -> str:
     """How much a diff adds and removes."""
-    signs = [row.sign for row in parse_diff(diff)]
+    signs = [row.sign for row in diff_rows(diff)]
     return f"+{signs.count('+')} -{signs.count('-')}"
 
 

@@ -78,9 +78,9 @@ class Conversation:
 
     def begin(self, **changes: Any) -> None:
         """Open a session, with other options than the last one."""
-        self._do(LOADING, self._open(replace(self._options, **changes)))
+        self._start(LOADING, self._open(replace(self._options, **changes)))
 
-    def take(self, text: str) -> None:
+    def submit(self, text: str) -> None:
         """Take what a person sent: a command or a message."""
         if found := _COMMAND.fullmatch(text.strip()):
             self._take_command(found[1], found[2] or "", text.strip())
@@ -146,15 +146,15 @@ class Conversation:
         elif self.session is None:
             self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
         else:
-            self._do(line, self._command(line))
+            self._start(line, self._command(line))
 
-    def _do(self, what: str, work: Coroutine[None, None, None]) -> None:
+    def _start(self, what: str, work: Coroutine[None, None, None]) -> None:
         self.is_busy = True
         self._done.clear()
         self._view.busy(what)
-        self._view.work(self._doing(work))
+        self._view.work(self._run_work(work))
 
-    async def _doing(self, work: Coroutine[None, None, None]) -> None:
+    async def _run_work(self, work: Coroutine[None, None, None]) -> None:
         try:
             await work
         except HoldfastError as error:
@@ -174,7 +174,7 @@ class Conversation:
         """Do what has waited longest, messages before commands."""
         if self.session and self._waiting:
             said, self._waiting = self._waiting, []
-            self._do("working", self._run(said))
+            self._start("working", self._run(said))
         elif self._later:
             line = self._later.pop(0)
             name, _, argument = line[1:].partition(" ")

@@ -152,9 +152,9 @@ class EventView:
                 self._coming = []
                 self._display.stepped(notice.number)
             case TextDelta(text=text):
-                self._came(ReplyPiece, text)
+                self._add_delta(ReplyPiece, text)
             case ThinkingDelta(text=text):
-                self._came(ThinkingPiece, text)
+                self._add_delta(ThinkingPiece, text)
             case CallAnnounced(name=name):
                 self._put(CallCard(one_line(name)))
             case ArgumentsDelta(number=number, text=text):
@@ -185,7 +185,7 @@ class EventView:
             case SummaryMade(compaction=compaction):
                 self._display.add(NotePiece(" ".join([SUMMARIZED, *compaction.notes])))
             case SubAgentNotice():
-                self._told_of_task(notice)
+                self._show_task(notice)
 
     def wait(self, call: ToolCall, *, is_over: bool, task: str = "") -> None:
         """A call waits for a person, or no longer does. `task` is the call that a sub-agent works for."""
@@ -198,12 +198,12 @@ class EventView:
         """The run is over: the text of an interrupted reply stays, half a call does not."""
         for piece in self._coming:
             if isinstance(piece, ReplyPiece | ThinkingPiece) and piece.text.strip():
-                self._whole(piece)
+                self._complete(piece)
             else:
                 self._display.drop(piece)
         self._coming, self._cards, self._tasks = [], [], {}
 
-    def _came(self, kind: type[ReplyPiece] | type[ThinkingPiece], text: str) -> None:
+    def _add_delta(self, kind: type[ReplyPiece] | type[ThinkingPiece], text: str) -> None:
         last = self._coming[-1] if self._coming else None
         if isinstance(last, kind):
             last.text += text
@@ -219,9 +219,9 @@ class EventView:
     def _end_texts(self) -> None:
         for piece in self._coming:
             if isinstance(piece, ReplyPiece | ThinkingPiece):
-                self._whole(piece)
+                self._complete(piece)
 
-    def _whole(self, piece: ReplyPiece | ThinkingPiece) -> None:
+    def _complete(self, piece: ReplyPiece | ThinkingPiece) -> None:
         if not piece.is_whole:
             piece.is_whole = True
             self._display.change(piece)
@@ -244,7 +244,7 @@ class EventView:
         self._coming = []
         self._display.refresh_figures()
 
-    def _told_of_task(self, told: SubAgentNotice) -> None:
+    def _show_task(self, told: SubAgentNotice) -> None:
         """Show what a sub-agent does on the card of its task."""
         if told.log not in self._tasks and (card := self._card_of_task(told.call)):
             card.work = TaskProgress()

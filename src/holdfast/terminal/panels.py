@@ -27,7 +27,7 @@ T = TypeVar("T", ApprovalDecision, ChoiceAnswer)
 
 GRACE = 0.6
 """Seconds in which a key still belongs to what was being typed."""
-ROUND_IT = {"-tiny": 11, "-short": 15, "-tall": 25}
+RESERVED_ROWS = {"-tiny": 11, "-short": 15, "-tall": 25}
 """Rows that a diff leaves for the rest, by the height of the screen: keys and status, on more rows
 prompt and the end of the session, on many also todos."""
 
@@ -117,7 +117,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
     def on_resize(self) -> None:
         """The keys stay on the screen, however long the diff is."""
         for change in self.query("#change"):
-            taken = next((rows for name, rows in ROUND_IT.items() if self.screen.has_class(name)), 0)
+            taken = next((rows for name, rows in RESERVED_ROWS.items() if self.screen.has_class(name)), 0)
             change.styles.max_height = max(3, self.screen.size.height - taken)
 
     async def _on_key(self, event: events.Key) -> None:
@@ -239,7 +239,7 @@ class QuestionPanel(AskingPanel[ChoiceAnswer]):
 class PanelArea(Vertical):
     def __init__(self, then: Callable[[], None], grace: float) -> None:
         """`then` is called when no question is open any more."""
-        super().__init__(id="asked")
+        super().__init__(id="panels")
         self._then = then
         self._grace = grace
         self._one_by_one = asyncio.Lock()

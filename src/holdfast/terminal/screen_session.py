@@ -52,7 +52,7 @@ async def open_screen_session(
 ) -> "AgentScreenSession":
     session = AgentScreenSession(display)
     opened = await make(options, approver=session, respondent=session, watch=session.watch)
-    await asyncio.to_thread(session.take, opened)
+    await asyncio.to_thread(session.attach, opened)
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)
         session.notes = (*session.notes, OFFER)
@@ -60,7 +60,7 @@ async def open_screen_session(
 
 
 class AgentScreenSession:
-    """A session that asks the person on the screen. **Contract:** `take` is called before anything else."""
+    """A session that asks the person on the screen. **Contract:** `attach` is called before anything else."""
 
     def __init__(self, display: SessionDisplay) -> None:
         self._display = display
@@ -68,7 +68,7 @@ class AgentScreenSession:
         self._spent = Spent()
         self._is_open = False
 
-    def take(self, opened: OpenedSession) -> None:
+    def attach(self, opened: OpenedSession) -> None:
         self.coding = opened.coding
         self.aclose = opened.close
         self.notes: Sequence[str] = opened.notes

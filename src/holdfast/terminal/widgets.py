@@ -23,13 +23,13 @@ from holdfast.terminal.status_line import BETWEEN, status_parts
 class ResponsiveWidget(Widget):
     """A widget whose content depends on its width. **Contract:** call `changed` when `content_at` would differ."""
 
-    _laid: tuple[int, Content] | None = None
+    _rendered: tuple[int, Content] | None = None
 
     def content_at(self, width: int) -> Content:
         raise NotImplementedError
 
     def changed(self) -> None:
-        before, self._laid = self._laid, None
+        before, self._rendered = self._rendered, None
         width = self.content_size.width
         # Arranging the whole screen costs far more than a repaint, and is only needed for a new height.
         if before and width and before[1].get_height({}, width) == self._at(width).get_height({}, width):
@@ -45,9 +45,9 @@ class ResponsiveWidget(Widget):
         return self._at(self.content_size.width)
 
     def _at(self, width: int) -> Content:
-        if self._laid is None or self._laid[0] != width:
-            self._laid = (width, self.content_at(width))
-        return self._laid[1]
+        if self._rendered is None or self._rendered[0] != width:
+            self._rendered = (width, self.content_at(width))
+        return self._rendered[1]
 
 
 class ActivityLine(ResponsiveWidget):

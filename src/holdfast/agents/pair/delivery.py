@@ -25,7 +25,7 @@ CountTokens = Callable[[str], int]
 NOT_APPROVED = "the design is still the one that was not approved"
 
 
-def find_faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> tuple[str, ...]:
+def handover_faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> tuple[str, ...]:
     """Everything that is not true on the disk, or that the role requires and is missing."""
     return tuple(_faults(handover, role, folder, iteration))
 
@@ -84,7 +84,7 @@ class Delivery(Struct, frozen=True):
         size = size_fault(handover_text(role.handover.name, handover), role, count) or size_fault(
             self._message(asked, handover, iteration), role, count
         )
-        return (*find_faults(handover, asked, self.folder, iteration), *([size] if size else []))
+        return (*handover_faults(handover, asked, self.folder, iteration), *([size] if size else []))
 
     def receive(self, made: HandedOver) -> HandoverAccepted | HandoverRejected:
         """Check a handover from the receiver's side: the disk may have changed by now."""

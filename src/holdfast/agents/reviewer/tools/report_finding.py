@@ -29,7 +29,7 @@ from holdfast.review.findings import (
     VerifiedFinding,
     verify_finding,
 )
-from holdfast.review.unit import Level
+from holdfast.review.unit import ReviewLevel
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result, error_result, tool_result
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
@@ -39,7 +39,7 @@ _BY = {"rule": "the rules decided", "model": "you decided", "larger": "the large
 
 class LevelArguments(Struct, frozen=True, forbid_unknown_fields=True):
     unit: Annotated[str, Meta(description="Id of a unit, such as `u-0123456789ab`.")]
-    level: Annotated[Level, Meta(description="How much of it should be read.")]
+    level: Annotated[ReviewLevel, Meta(description="How much of it should be read.")]
     reason: Annotated[str, Meta(min_length=1, max_length=500, description="Why, in a few words.")]
 
 
