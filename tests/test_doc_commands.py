@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from support.agent_runs import Answering, says
-from support.pair_plays import hand_over, write
+from support.pair_runs import hand_over, write
 from support.provider_script import Script
 from support.provider_server import ProviderServer, running
 from support.review_example import example

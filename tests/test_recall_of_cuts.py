@@ -19,8 +19,8 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.window import Window
 from holdfast.recall import recall
 from holdfast.store import SqliteStore
-from support.driving import counter
 from support.logs import AgentWork, strings_in, texts_of
+from support.packing_runs import counter
 
 RECALLED = re.compile(r'Recall\(id=\\?"(\w+)\\?"(?:, (lines|chars)=\\?"(\d+)-(\d+)\\?")?\)')
 

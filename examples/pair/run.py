@@ -40,12 +40,12 @@ def models() -> ModelPair:
     return scripted("script/init", INIT, INIT_SUMMARY), scripted("script/execute", EXECUTE, EXECUTE_SUMMARY)
 
 
-def wish_in(root: Path, model: str = "") -> PairOptions:
+def pair_options(root: Path, model: str = "") -> PairOptions:
     """Commands run in a sandbox where the system has one; what is not the evaluation is not allowed."""
     allowed = ("Bash(python3 evaluate.py:*)",)
-    wish = AgentOptions(root=root, store=root.parent / "store.db", allow=allowed)
+    options = AgentOptions(root=root, store=root.parent / "store.db", allow=allowed)
     pair = load_pair(root / "pair.toml")
-    return PairOptions(agent=wish, pair=pair, models=(model, model))
+    return PairOptions(agent=options, pair=pair, models=(model, model))
 
 
 def tell(phase: Phase) -> None:
@@ -66,7 +66,7 @@ def watch(role: str, notice: Notice) -> None:
 async def play(root: Path, model: str = "") -> PairOutcome:
     own: ModelPair = (None, None) if model else models()
     opened = await open_pair(
-        wish_in(root, model), PairCallbacks(tell=tell, watch=watch), env=os.environ, models=own
+        pair_options(root, model), PairCallbacks(tell=tell, watch=watch), env=os.environ, models=own
     )
     try:
         return await opened.orchestrator.run()

@@ -14,14 +14,14 @@ from holdfast.events import Noted
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import waited
-from support.coding_sessions import Place, call, run, say
+from support.coding_sessions import CodingSetup, call, run, say
 
 SED = "sed -i s/old/new/ main.py"
 
 
 @pytest.fixture
-def place(tmp_path):
-    found = Place(tmp_path, commits=True)
+def setup(tmp_path):
+    found = CodingSetup(tmp_path, commits=True)
     yield found
     found.close()
 
@@ -34,46 +34,46 @@ def read(path, id_="r"):
     return call("Read", id_, path=path)
 
 
-def main_text(place):
-    return (place.root / "main.py").read_text()
+def main_text(setup):
+    return (setup.root / "main.py").read_text()
 
 
-def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(place):
-    coding = place.open([read("main.py")], [bash(SED)], "Done.")
+def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(setup):
+    coding = setup.open([read("main.py")], [bash(SED)], "Done.")
     say(coding, "Go.")
-    assert "'new'" in main_text(place)
+    assert "'new'" in main_text(setup)
     shown = run(coding, "/diff").text
     assert "-    print('old')\n+    print('new')" in shown
     text = run(coding, "/undo").text
     assert "1 edit undone" in text
-    assert "'old'" in main_text(place)
+    assert "'old'" in main_text(setup)
     assert coding.tool_state.files.edits == []
 
 
-def test_what_one_command_did_to_several_files_is_one_edit(place):
+def test_what_one_command_did_to_several_files_is_one_edit(setup):
     both = [read("main.py", "1"), read("notes.md", "2")]
-    coding = place.open(both, [bash("sed -i s/o/0/ main.py notes.md; echo x > made.txt")], "Done.")
+    coding = setup.open(both, [bash("sed -i s/o/0/ main.py notes.md; echo x > made.txt")], "Done.")
     say(coding, "Go.")
     text = run(coding, "/undo").text
     assert "1 edit undone" in text
     assert "`made.txt` (created)" in text, "what stays is said"
-    assert "0ld" not in main_text(place)
-    assert (place.root / "notes.md").read_text() == "# Notes\n\nNothing yet.\n"
-    assert (place.root / "made.txt").exists()
+    assert "0ld" not in main_text(setup)
+    assert (setup.root / "notes.md").read_text() == "# Notes\n\nNothing yet.\n"
+    assert (setup.root / "made.txt").exists()
 
 
-def test_an_edit_before_a_command_is_taken_back_with_it(place):
+def test_an_edit_before_a_command_is_taken_back_with_it(setup):
     edit = call("Edit", "e", path="main.py", old_string="old", new_string="mid")
     steps = [[read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py")], "Done."]
-    coding = place.open("Hello.", *steps)
+    coding = setup.open("Hello.", *steps)
     say(coding, "Hi.", "Go.")
     assert "2 edits undone in `main.py`" in run(coding, "/rewind 2 both").text
-    assert "'old'" in main_text(place)
+    assert "'old'" in main_text(setup)
 
 
-def test_what_cannot_be_taken_back_is_named(place):
+def test_what_cannot_be_taken_back_is_named(setup):
     command = "echo more >> notes.md; echo x > made.txt; rm main.py"
-    coding = place.open("Hello.", [bash(command)], "Done.")
+    coding = setup.open("Hello.", [bash(command)], "Done.")
     say(coding, "Hi.", "Go.")
     named = "`made.txt` (created), `main.py` (deleted), `notes.md` (changed)"
     for line in ("/diff", "/rewind 2", "/rewind 2 session"):
@@ -81,25 +81,25 @@ def test_what_cannot_be_taken_back_is_named(place):
         assert all(part in text for part in named.split(", ")), line
 
 
-def test_a_created_file_is_part_of_the_diff(place):
-    coding = place.open([bash("printf 'one\\ntwo\\n' > made.txt")], "Done.")
+def test_a_created_file_is_part_of_the_diff(setup):
+    coding = setup.open([bash("printf 'one\\ntwo\\n' > made.txt")], "Done.")
     say(coding, "Go.")
     assert "--- /dev/null\n+++ made.txt" in run(coding, "/diff").text
     assert "+two" in run(coding, "/diff").text
 
 
-def test_a_session_that_is_opened_again_knows_what_its_commands_did(place):
-    coding = place.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
+def test_a_session_that_is_opened_again_knows_what_its_commands_did(setup):
+    coding = setup.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
     say(coding, "Go.")
-    again = place.open()
+    again = setup.open()
     assert again.tool_state.files.edits == coding.tool_state.files.edits != []
     assert again.tool_state.irreversible == coding.tool_state.irreversible != []
     run(again, "/undo")
-    assert "'old'" in main_text(place)
+    assert "'old'" in main_text(setup)
 
 
-def test_touching_and_looking_change_nothing(place):
-    coding = place.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
+def test_touching_and_looking_change_nothing(setup):
+    coding = setup.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
     say(coding, "Go.")
     assert (coding.tool_state.files.edits, coding.tool_state.irreversible, coding.tool_state.unseen) == (
         [],
@@ -108,30 +108,30 @@ def test_touching_and_looking_change_nothing(place):
     )
 
 
-def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(place, monkeypatch):
+def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(setup, monkeypatch):
     monkeypatch.setattr(command_effects, "MOST_FILES", 1)
-    coding = place.open("Hello.", [bash(SED)], "Done.")
+    coding = setup.open("Hello.", [bash(SED)], "Done.")
     say(coding, "Hi.", "Go.")
     assert "1 command may have changed files that are not known" in run(coding, "/rewind 2").text
 
 
-def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
-    coding = place.open("Hello.", [bash("echo x > begun; sleep 30")], "Never.")
+def test_a_command_that_is_broken_off_is_said_to_be_unseen(setup):
+    coding = setup.open("Hello.", [bash("echo x > begun; sleep 30")], "Never.")
     say(coding, "Hi.")
 
     async def broken_off():
         running = asyncio.create_task(coding.say("Go."))
-        await asyncio.to_thread(waited, (place.root / "begun").exists)
+        await asyncio.to_thread(waited, (setup.root / "begun").exists)
         coding.agent.interrupt()
         await running
 
     coding.runner.run(broken_off())
-    assert coding.tool_state.unseen == place.open().tool_state.unseen == [2]
+    assert coding.tool_state.unseen == setup.open().tool_state.unseen == [2]
     assert "1 command may have changed files that are not known" in run(coding, "/rewind 2").text
 
 
-def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
-    coding = place.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
+def test_a_file_that_became_a_link_is_named_and_not_taken_back(setup):
+    coding = setup.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
     say(coding, "Go.")
     assert coding.tool_state.files.edits == []
     assert {(one.path, one.how) for one in coding.tool_state.irreversible} == {
@@ -154,20 +154,20 @@ def employed(*subs):
     return ScriptedModel(reply, repeat_last=True)
 
 
-def test_what_a_sub_agent_did_is_the_sessions_to_show_and_to_take_back(place):
+def test_what_a_sub_agent_did_is_the_sessions_to_show_and_to_take_back(setup):
     edit = call("Edit", "e", path="main.py", old_string="old", new_string="mid")
     model = employed([read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py; rm notes.md")], "Did it.")
-    coding = place.open(model=model)
+    coding = setup.open(model=model)
     say(coding, "Go.")
-    assert "'new'" in main_text(place)
+    assert "'new'" in main_text(setup)
     assert "+    print('new')" in run(coding, "/diff").text
     noted = [e.event for e in coding.session.log.entries() if isinstance(e.event, Noted)]
     assert [event.kind for event in noted] == ["task", "task"]
-    again = place.open()
+    again = setup.open()
     assert again.tool_state.files.edits == coding.tool_state.files.edits
     assert "`notes.md` (deleted)" in run(again, "/diff").text
     assert "2 edits undone" in run(again, "/undo 2").text
-    assert "'old'" in main_text(place)
+    assert "'old'" in main_text(setup)
 
 
 COMMANDS = {
@@ -188,19 +188,19 @@ NAMES = ("main.py", "notes.md")
 )
 def test_after_files_are_rewound_each_is_as_it_was_or_named(known, commands):
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder))
+        setup = CodingSetup(Path(folder))
         try:
             reads = [[read(name, f"r{n}") for n, name in enumerate(known)]] if known else []
             runs = [[bash(COMMANDS[how].format(name), f"b{n}")] for n, (how, name) in enumerate(commands)]
-            coding = place.open(*reads, "Read.", *runs, "Done.")
+            coding = setup.open(*reads, "Read.", *runs, "Done.")
             say(coding, "Read.")
-            before = {path.name: path.read_bytes() for path in place.root.iterdir() if path.is_file()}
+            before = {path.name: path.read_bytes() for path in setup.root.iterdir() if path.is_file()}
             say(coding, "Go.")
             text = run(coding, "/rewind 2").text
             if "/rewind 2 files" in text:
                 text = run(coding, "/rewind 2 files").text
-            now = {path.name: path.read_bytes() for path in place.root.iterdir() if path.is_file()}
+            now = {path.name: path.read_bytes() for path in setup.root.iterdir() if path.is_file()}
             others = [n for n in before.keys() | now.keys() if before.get(n) != now.get(n)]
             assert [name for name in others if f"`{name}`" not in text] == []
         finally:
-            place.close()
+            setup.close()

@@ -23,10 +23,10 @@ def hold_conversation(root, model, *texts, between=lambda _: None):
     """The coding after saying these texts one after the other."""
 
     async def work():
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=32_000
         )
-        opened = await open_coding_session(wish, model=model, env=NOWHERE)
+        opened = await open_coding_session(options, model=model, env=NOWHERE)
         for number, text in enumerate(texts):
             await opened.coding.say(text)
             between(number)
@@ -121,8 +121,8 @@ def test_what_summaries_cost_is_spent_by_the_run(root):
         return "Done." if number is None else [call("Read", f"c{number}", path=f"f{number}.py")]
 
     async def work():
-        wish = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
-        opened = await open_coding_session(wish, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
+        options = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
+        opened = await open_coding_session(options, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
         await opened.coding.say("Read all.")
         spent, entries = opened.coding.agent.budget.spent, opened.coding.session.log.entries()
         await opened.close()

@@ -22,12 +22,12 @@ from support.provider_server import Failure
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 
 
-def wish(root, **more):
+def options(root, **more):
     return AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", **more)
 
 
-def errand(root, server, prompt, watch=lambda _: None, **more):
-    asked = wish(root, model=f"compatible/test@{server.openai_url}", **more)
+def run_prompt(root, server, prompt, watch=lambda _: None, **more):
+    asked = options(root, model=f"compatible/test@{server.openai_url}", **more)
     return asyncio.run(run_headless(asked, HeadlessRequest(prompt), watch=watch, env=NOWHERE))
 
 
@@ -47,7 +47,7 @@ def test_fault_02_three_hundred_steps_after_one_message_in_a_small_window(root):
     steps = [says(f"Now {n}.", call("Read", f"c{n}", path=f"part_{n % 270}.py")) for n in range(300)]
     news = []
     with working(*steps, says("All read.")) as server:
-        done = errand(root, server, "Read all of it.", news.append, mode="auto")
+        done = run_prompt(root, server, "Read all of it.", news.append, mode="auto")
     assert (done.outcome, done.text, done.spent.steps) == ("done", "All read.", 301)
     assert len(work_bodies(server)) == 301
     began = [notice for notice in news if isinstance(notice, StepBegan)]
@@ -65,7 +65,7 @@ def test_a_provider_that_finds_a_request_too_long_in_mid_round_gets_a_shorter_on
     reads = [says(f"Now {n}.", call("Read", f"c{n}", path=f"part_{n}.py")) for n in range(8)]
     news = []
     with working(*reads, Failure(kind="overflow"), says("Read."), says("Never asked.")) as server:
-        done = errand(root, server, "Read all.", news.append)
+        done = run_prompt(root, server, "Read all.", news.append)
     assert (done.outcome, done.text) == ("done", "Read.")
     refused, shorter = work_bodies(server)[-2:]
     assert len(json.dumps(shorter)) < len(json.dumps(refused))
@@ -77,7 +77,7 @@ def test_several_calls_of_one_reply_are_answered_in_their_order(root):
     slow = call("Bash", "b", command="sleep 0.3; echo slow")
     calls = [slow, call("Read", "r", path="main.py"), call("Grep", "g", pattern="print"), call("Nope", "n")]
     with working(says("All at once.", *calls), says("Seen.")) as server:
-        done = errand(root, server, "Look.", mode="auto")
+        done = run_prompt(root, server, "Look.", mode="auto")
     assert done.outcome == "done"
     results = [m for m in work_bodies(server)[1]["messages"] if m["role"] == "tool"]
     assert [result["tool_call_id"] for result in results] == ["b", "r", "g", "n"]
@@ -87,7 +87,7 @@ def test_several_calls_of_one_reply_are_answered_in_their_order(root):
 
 def test_a_mention_of_a_missing_file_is_said(root):
     with working(says("It is not there.")) as server:
-        errand(root, server, "Look at @src/none.py and @main.py")
+        run_prompt(root, server, "Look at @src/none.py and @main.py")
     reminder = work_bodies(server)[0]["messages"][2]["content"]
     assert "A mention leads to nothing: " in reminder
     assert "none.py" in reminder
@@ -99,7 +99,7 @@ def test_fifty_megabytes_of_output_take_no_more_room_than_others(root):
         "yes 0123456789abcdef0123456789abcdef0123456789abcdef | head -c 50000000; echo; echo the very end"
     )
     with working(says(call("Bash", "b", command=prints)), says("Long.")) as server:
-        done = errand(root, server, "Print it.", mode="auto")
+        done = run_prompt(root, server, "Print it.", mode="auto")
     assert done.outcome == "done"
     result = work_bodies(server)[1]["messages"][-1]["content"]
     assert "Exit code: 0\n(The output has 1020410 lines, 50.0 MB." in result
@@ -109,7 +109,7 @@ def test_fifty_megabytes_of_output_take_no_more_room_than_others(root):
 
 
 def conversation(root, model, budget, watch=lambda _: None, **more):
-    return open_coding_session(wish(root, budget=budget, **more), model=model, watch=watch, env=NOWHERE)
+    return open_coding_session(options(root, budget=budget, **more), model=model, watch=watch, env=NOWHERE)
 
 
 def asked_for_summary(request):

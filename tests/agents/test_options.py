@@ -43,13 +43,13 @@ def test_model_and_mode(root, file, wished, variables, told):
 
 def test_it_is_what_the_session_says_then(root):
     (root / "holdfast.toml").write_text(f'default_model = "{LOCAL}"\n[permissions]\nmode = "auto"\n')
-    wish = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off")
+    options = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off")
 
     async def opened():
-        open_ = await open_coding_session(wish, env=env(root))
+        open_ = await open_coding_session(options, env=env(root))
         try:
             return AgentPreview(open_.coding.agent.model.name, open_.coding.gate.mode)
         finally:
             await open_.close()
 
-    assert asyncio.run(opened()) == preview_agent(wish, env(root))
+    assert asyncio.run(opened()) == preview_agent(options, env(root))

@@ -25,10 +25,10 @@ def root(tmp_path):
 
 def hold_conversation(root, model, text, **more):
     async def work():
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=16_000, **more
         )
-        opened = await open_coding_session(wish, model=model, env=NOWHERE)
+        opened = await open_coding_session(options, model=model, env=NOWHERE)
         try:
             end = await opened.coding.say(text)
             return end, opened.notes, opened.coding.session.log.id, opened.coding.session.log.entries()

@@ -37,10 +37,10 @@ def repository(folder: Path) -> Repo:
     return repo
 
 
-def opened(repo: Repo, model: ScriptedModel, change: ReviewedChange | None, **wish) -> OpenedReview:
+def opened(repo: Repo, model: ScriptedModel, change: ReviewedChange | None, **options) -> OpenedReview:
     store = repo.folder.parent / "store.db"
     return asyncio.run(
-        open_review(AgentOptions(root=repo.folder, store=store, **wish), change, model=model, env={})
+        open_review(AgentOptions(root=repo.folder, store=store, **options), change, model=model, env={})
     )
 
 
@@ -219,8 +219,8 @@ def test_what_is_asked_of_a_change_that_was_committed_meanwhile_is_answered(tmp_
     close(opening)
     repo.commit()
     later = ScriptedModel("It was the missing user.")
-    wish = AgentOptions(root=repo.folder, store=tmp_path / "store.db")
-    done = asyncio.run(run_review(wish, None, "What was it?", model=later, env={}))
+    options = AgentOptions(root=repo.folder, store=tmp_path / "store.db")
+    done = asyncio.run(run_review(options, None, "What was it?", model=later, env={}))
     assert (done.answer, done.report.findings.kept) == ("It was the missing user.", ())
     assert "0 files" in texts(later.requests[0])
     assert CLAIM not in joined_text(later.requests[0].messages[-1].parts)

@@ -18,50 +18,50 @@ from holdfast.packing.validator import check
 from holdfast.store import MemoryStore
 from holdfast.tools.call import CallStarted
 from holdfast.tools.envelope import ToolError
-from support.coding_sessions import Place, call, git, run, say
+from support.coding_sessions import CodingSetup, call, git, run, say
 
 EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
 NAMES = "context compact recall rewind resume fork model cost todos diff export init help mode undo".split()
 
 
 @pytest.fixture
-def place(tmp_path):
-    found = Place(tmp_path, commits=True)
+def setup(tmp_path):
+    found = CodingSetup(tmp_path, commits=True)
     yield found
     found.close()
 
 
-def edited(place, **more):
+def edited(setup, **more):
     """A coding that has read and edited a file."""
-    coding = place.open([call("Read", "1", path="main.py")], [call("Edit", "2", **EDIT)], "Done.", **more)
+    coding = setup.open([call("Read", "1", path="main.py")], [call("Edit", "2", **EDIT)], "Done.", **more)
     say(coding, "Make it new.")
     return coding
 
 
-def test_every_command_of_the_issue_is_there_and_says_how_it_is_used(place):
+def test_every_command_of_the_issue_is_there_and_says_how_it_is_used(setup):
     assert sorted(COMMANDS) == sorted(NAMES)
-    listed = run(place.open(), "/help").text
+    listed = run(setup.open(), "/help").text
     for command in COMMANDS.values():
         assert command.usage.startswith(f"/{command.name}")
         assert command.usage.replace("|", "\\|") in listed
         assert command.about in listed
 
 
-def test_help_of_one_command_says_more(place):
-    assert "`/rewind 3 both`" in run(place.open(), "/help rewind").text
+def test_help_of_one_command_says_more(setup):
+    assert "`/rewind 3 both`" in run(setup.open(), "/help rewind").text
 
 
 @pytest.mark.parametrize(("typed", "near"), [("/contxt", "/context"), ("/rewnd 3", "/rewind")])
-def test_an_unknown_command_gets_the_nearest(place, typed, near):
+def test_an_unknown_command_gets_the_nearest(setup, typed, near):
     with pytest.raises(InputError, match="there is no command") as error:
-        run(place.open(), typed)
+        run(setup.open(), typed)
     assert f"did you mean `{near}`?" in error.value.hint
 
 
 @pytest.mark.parametrize("typed", ["/", "/zzzz"])
-def test_what_is_near_no_command_gets_a_list(place, typed):
+def test_what_is_near_no_command_gets_a_list(setup, typed):
     with pytest.raises(InputError, match="there is no command") as error:
-        run(place.open(), typed)
+        run(setup.open(), typed)
     assert error.value.hint.startswith("there are: /context, ")
 
 
@@ -83,8 +83,8 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_a_sentence_with_a_hint_and_changes_nothing(place, line):
-    coding = place.open()
+def test_a_mistake_is_a_sentence_with_a_hint_and_changes_nothing(setup, line):
+    coding = setup.open()
     before = coding.session.log.info.entries
     with pytest.raises(HoldfastError) as error:
         run(coding, line)
@@ -93,9 +93,9 @@ def test_a_mistake_is_a_sentence_with_a_hint_and_changes_nothing(place, line):
     assert coding.session.log.info.entries == before
 
 
-def test_todos_are_listed_with_their_state(place):
+def test_todos_are_listed_with_their_state(setup):
     todos = [{"content": "look | around", "status": "completed"}, {"content": "act", "status": "in_progress"}]
-    coding = place.open([call("TodoWrite", todos=todos)], "Ok.")
+    coding = setup.open([call("TodoWrite", todos=todos)], "Ok.")
     assert run(coding, "/todos").text == "There are no todos."
     say(coding, "Begin.")
     text = run(coding, "/todos").text
@@ -104,37 +104,37 @@ def test_todos_are_listed_with_their_state(place):
     assert "[>] act" in text
 
 
-def test_mode_is_shown_and_set_and_the_agent_keeps_to_it(place):
-    coding = place.open([call("Write", path="x", content="x")], "Not done.")
+def test_mode_is_shown_and_set_and_the_agent_keeps_to_it(setup):
+    coding = setup.open([call("Write", path="x", content="x")], "Not done.")
     assert "`auto` (now)" in run(coding, "/mode").text
     assert "`plan`" in run(coding, "/mode Plan").text
     say(coding, "Write.")
-    assert not (place.root / "x").exists()
+    assert not (setup.root / "x").exists()
     with pytest.raises(InputError) as error:
         run(coding, "/mode plann")
     assert error.value.hint == "did you mean `plan`?"
 
 
-def test_undo_takes_edits_back_and_tells_the_agent(place):
-    coding = edited(place)
+def test_undo_takes_edits_back_and_tells_the_agent(setup):
+    coding = edited(setup)
     with pytest.raises(InputError, match="there is no edit `2`"):
         run(coding, "/undo 2")
     assert "+    print('old')" in run(coding, "/undo").text
-    assert "'old'" in (place.root / "main.py").read_text()
+    assert "'old'" in (setup.root / "main.py").read_text()
     assert "took back your last edits" in str(coding.session.window.transcript.items[-1].message)
 
 
-def test_undo_leaves_what_somebody_else_changed(place):
-    coding = edited(place)
-    (place.root / "main.py").write_text("mine\n")
+def test_undo_leaves_what_somebody_else_changed(setup):
+    coding = edited(setup)
+    (setup.root / "main.py").write_text("mine\n")
     with pytest.raises(ToolError, match="was changed since"):
         run(coding, "/undo")
-    assert (place.root / "main.py").read_text() == "mine\n"
+    assert (setup.root / "main.py").read_text() == "mine\n"
 
 
-def test_recall_finds_by_id_lines_pattern_and_words(place):
-    (place.root / "long.txt").write_text("".join(f"line {n} of many\n" for n in range(1, 301)))
-    coding = place.open([call("Read", path="long.txt")], "Seen: 300 lines.")
+def test_recall_finds_by_id_lines_pattern_and_words(setup):
+    (setup.root / "long.txt").write_text("".join(f"line {n} of many\n" for n in range(1, 301)))
+    coding = setup.open([call("Read", path="long.txt")], "Seen: 300 lines.")
     say(coding, "Look at the long file.")
     [result] = [e for e in coding.session.log.entries() if type(e.event).__name__ == "ToolReturned"]
     before = coding.session.log.info.entries
@@ -149,42 +149,42 @@ def test_recall_finds_by_id_lines_pattern_and_words(place):
     assert coding.session.log.info.entries == before
 
 
-def test_init_hands_over_the_words_to_be_said(place):
-    shown = run(place.open(), "/init")
+def test_init_hands_over_the_words_to_be_said(setup):
+    shown = run(setup.open(), "/init")
     assert shown.say == INIT_PROMPT
     assert "Repository Guidelines" in shown.say
 
 
-def test_init_does_not_rewrite_rules_unasked(place):
-    (place.root / "AGENTS.md").write_text("Be brief.\n")
-    coding = place.open()
+def test_init_does_not_rewrite_rules_unasked(setup):
+    (setup.root / "AGENTS.md").write_text("Be brief.\n")
+    coding = setup.open()
     with pytest.raises(InputError, match=r"`AGENTS.md` exists already"):
         run(coding, "/init")
     assert run(coding, "/init !").say == INIT_PROMPT
 
 
-def test_init_is_offered_once_a_folder_and_only_without_rules(place):
-    coding = place.open(log="one")
+def test_init_is_offered_once_a_folder_and_only_without_rules(setup):
+    coding = setup.open(log="one")
     assert offers_init(coding)
-    assert offers_init(place.open(log="two")), "nobody offered it yet"
+    assert offers_init(setup.open(log="two")), "nobody offered it yet"
     note_init_offer(coding)
     assert not offers_init(coding)
-    assert not offers_init(place.open(log="three"))
-    elsewhere = place.folder / "elsewhere"
+    assert not offers_init(setup.open(log="three"))
+    elsewhere = setup.folder / "elsewhere"
     elsewhere.mkdir()
-    assert offers_init(place.open(log="four", root=elsewhere))
+    assert offers_init(setup.open(log="four", root=elsewhere))
     (elsewhere / "CODE_LAW.md").write_text("No tabs.\n")
-    assert not offers_init(place.open(log="five", root=elsewhere))
+    assert not offers_init(setup.open(log="five", root=elsewhere))
 
 
-def test_init_is_not_offered_in_the_middle_of_a_session(place):
-    coding = place.open("Hello.")
+def test_init_is_not_offered_in_the_middle_of_a_session(setup):
+    coding = setup.open("Hello.")
     say(coding, "Hi.")
     assert not offers_init(coding)
 
 
-def test_diff_is_against_what_was_there_before_the_session(place):
-    coding = place.open(
+def test_diff_is_against_what_was_there_before_the_session(setup):
+    coding = setup.open(
         [call("Read", "1", path="main.py")],
         [call("Edit", "2", **EDIT), call("Write", "3", path="new.py", content="x = 1\n")],
         [call("Edit", "4", path="main.py", old_string="new", new_string="newer")],
@@ -200,40 +200,40 @@ def test_diff_is_against_what_was_there_before_the_session(place):
     assert "someone else" not in text
 
 
-def test_diff_survives_a_restart_and_names_other_peoples_changes(place):
-    edited(place)
-    (place.root / "main.py").write_text("def main():\n    print('mine')\n")
-    text = run(place.open(), "/diff").text
+def test_diff_survives_a_restart_and_names_other_peoples_changes(setup):
+    edited(setup)
+    (setup.root / "main.py").write_text("def main():\n    print('mine')\n")
+    text = run(setup.open(), "/diff").text
     assert "-    print('old')\n+    print('mine')" in text
     assert "`main.py` was also changed by someone else" in text
 
 
-def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(place):
-    coding = place.open(
+def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(setup):
+    coding = setup.open(
         [call("Write", "1", path="gone.py", content="a\n"), call("Read", "2", path="main.py")],
         [call("Edit", "3", **EDIT)],
         [call("Edit", "4", path="main.py", old_string="new", new_string="old")],
         "Done.",
     )
     say(coding, "Change and change back.")
-    (place.root / "gone.py").unlink()
+    (setup.root / "gone.py").unlink()
     text = run(coding, "/diff").text
     assert "print" not in text
     assert "`gone.py` was also changed by someone else" in text
 
 
-def test_diff_runs_nothing_that_the_repository_names(place):
-    git(place.root, "config", "diff.external", f"touch {place.folder}/ran")
-    git(place.root, "config", "core.fsmonitor", f"touch {place.folder}/ran")
-    coding = edited(place)
+def test_diff_runs_nothing_that_the_repository_names(setup):
+    git(setup.root, "config", "diff.external", f"touch {setup.folder}/ran")
+    git(setup.root, "config", "core.fsmonitor", f"touch {setup.folder}/ran")
+    coding = edited(setup)
     assert "main.py | 2 +-" in run(coding, "/diff").text
-    assert not (place.folder / "ran").exists()
+    assert not (setup.folder / "ran").exists()
 
 
-def test_diff_without_a_repository(place):
-    bare = place.folder / "bare"
+def test_diff_without_a_repository(setup):
+    bare = setup.folder / "bare"
     bare.mkdir()
-    coding = place.open([call("Write", path="a.txt", content="a\n")], "Done.", root=bare)
+    coding = setup.open([call("Write", path="a.txt", content="a\n")], "Done.", root=bare)
     say(coding, "Write.")
     text = run(coding, "/diff").text
     assert "+a" in text
@@ -243,16 +243,16 @@ def test_diff_without_a_repository(place):
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-def exported(place, format_):
-    (place.root / "keys.env").write_text(f"TOKEN={SECRET}\n")
-    coding = place.open(
+def exported(setup, format_):
+    (setup.root / "keys.env").write_text(f"TOKEN={SECRET}\n")
+    coding = setup.open(
         [call("Read", "1", path="main.py"), call("Read", "2", path="keys.env")],
         [call("Edit", "3", **EDIT)],
         "It prints ```new``` now.",
     )
     say(coding, "Make it new, and look at @keys.env")
     shown = run(coding, f"/export {format_} out of it.txt")
-    file = place.root / "out of it.txt"
+    file = setup.root / "out of it.txt"
     assert f"`{file}`" in shown.text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     text = file.read_text()
@@ -260,8 +260,8 @@ def exported(place, format_):
     return text
 
 
-def test_export_as_markdown_reads_like_the_session(place):
-    text = exported(place, "markdown")
+def test_export_as_markdown_reads_like_the_session(setup):
+    text = exported(setup, "markdown")
     assert text.startswith("# Make it new, and look at @keys.env\n")
     parts = (
         "## 1. You",
@@ -276,46 +276,46 @@ def test_export_as_markdown_reads_like_the_session(place):
     assert text.endswith("It prints ```new``` now.\n")
 
 
-def test_export_as_json_can_be_taken_back(place):
-    lines = exported(place, "json").encode().splitlines(keepends=True)
+def test_export_as_json_can_be_taken_back(setup):
+    lines = exported(setup, "json").encode().splitlines(keepends=True)
     log = import_log(MemoryStore(), lines)
     assert log.id == "session"
     assert isinstance(log.entries()[0].event, LogStarted)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_export_for_providers_passes_their_rules(place, provider):
-    body = json.loads(exported(place, provider))
+def test_export_for_providers_passes_their_rules(setup, provider):
+    body = json.loads(exported(setup, provider))
     assert not check(body["messages"], provider, system=body.get("system"), tools=body["tools"])
     said = json.dumps(body)
     assert "print('old')" in said
     assert "It prints ```new``` now." in said
 
 
-def test_export_overwrites_only_when_told(place):
-    coding = place.open()
-    file = place.root / "session.md"
+def test_export_overwrites_only_when_told(setup):
+    coding = setup.open()
+    file = setup.root / "session.md"
     file.write_text("mine")
     with pytest.raises(InputError, match="exists already"):
         run(coding, "/export markdown session.md")
     assert file.read_text() == "mine"
     run(coding, "/export markdown session.md !")
     assert file.read_text().startswith("# A session")
-    assert [p.name for p in place.root.iterdir() if "holdfast" in p.name] == []
+    assert [p.name for p in setup.root.iterdir() if "holdfast" in p.name] == []
 
 
-def test_export_without_a_name_is_named_after_the_log(place):
-    run(place.open(), "/export")
-    run(place.open(), "/export json")
-    assert (place.root / "holdfast-session.md").exists()
-    assert (place.root / "holdfast-session.jsonl").exists()
+def test_export_without_a_name_is_named_after_the_log(setup):
+    run(setup.open(), "/export")
+    run(setup.open(), "/export json")
+    assert (setup.root / "holdfast-session.md").exists()
+    assert (setup.root / "holdfast-session.jsonl").exists()
 
 
-def test_what_needs_the_log_waits_while_the_agent_works(place):
+def test_what_needs_the_log_waits_while_the_agent_works(setup):
     async def work():
         started = asyncio.Event()
         watch = lambda notice: started.set() if isinstance(notice, CallStarted) else None  # noqa: E731
-        coding = place.open([call("Bash", command="sleep 30")], "Slept.", watch=watch)
+        coding = setup.open([call("Bash", command="sleep 30")], "Slept.", watch=watch)
         running = asyncio.create_task(coding.say("Sleep."))
         await started.wait()
         refused = []
@@ -331,7 +331,7 @@ def test_what_needs_the_log_waits_while_the_agent_works(place):
         await running
         return refused, shown
 
-    refused, shown = place.runner.run(work())
+    refused, shown = setup.runner.run(work())
     assert all("the agent is working" in message for message in refused)
     assert all(shown)
 

@@ -15,7 +15,7 @@ from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.pack import pack
-from support.coding_sessions import Place, call, run, say
+from support.coding_sessions import CodingSetup, call, run, say
 
 PRICED = RequestSettings(
     entry=ModelEntry(
@@ -27,8 +27,8 @@ PRICED = RequestSettings(
 
 
 @pytest.fixture
-def place(tmp_path):
-    found = Place(tmp_path)
+def setup(tmp_path):
+    found = CodingSetup(tmp_path)
     lines = "".join(f"{n}: value_{n} = compute({n * 7}, mode='m{n % 13}')\n" for n in range(1, 400))
     (found.root / "big.py").write_text(lines)
     (found.root / "main.py").write_text("def main():\n    return 1\n" * 30)
@@ -36,10 +36,10 @@ def place(tmp_path):
     found.close()
 
 
-def reader(place, *more, window=64_000, steps=6, **options):
+def reader(setup, *more, window=64_000, steps=6, **options):
     """A coding that has read much in a few steps."""
     reads = [[call("Bash", f"b{n}", command=f"sed -n '{n * 40 + 1},+39p' big.py")] for n in range(steps)]
-    coding = place.open([call("Read", "r", path="big.py")], *reads, "Read.", *more, window=window, **options)
+    coding = setup.open([call("Read", "r", path="big.py")], *reads, "Read.", *more, window=window, **options)
     say(coding, "Always answer in French. Read the big file.")
     return coding
 
@@ -55,9 +55,9 @@ def number(text):
     return int(text.replace(",", ""))
 
 
-def test_the_parts_add_up_to_what_is_sent(place):
-    (place.root / "AGENTS.md").write_text("Be brief. " * 40)
-    coding = reader(place)
+def test_the_parts_add_up_to_what_is_sent(setup):
+    (setup.root / "AGENTS.md").write_text("Be brief. " * 40)
+    coding = reader(setup)
     sizes = measure_window(coding.session.window.view())
     assert sizes.total == pack(coding.session.window.view()).tokens
     text = run(coding, "/context").text
@@ -72,8 +72,8 @@ def test_the_parts_add_up_to_what_is_sent(place):
 
 
 @pytest.mark.slow
-def test_files_and_results_are_listed_by_size_with_their_state(place):
-    text = run(reader(place), "/context").text
+def test_files_and_results_are_listed_by_size_with_their_state(setup):
+    text = run(reader(setup), "/context").text
     tokens, step, state = cells(text, "`big.py`")
     assert number(tokens) > 2_000
     assert step == "1"
@@ -82,8 +82,8 @@ def test_files_and_results_are_listed_by_size_with_their_state(place):
 
 
 @pytest.mark.slow
-def test_more_than_a_few_are_listed_on_demand(place):
-    coding = reader(place, steps=9)
+def test_more_than_a_few_are_listed_on_demand(setup):
+    coding = reader(setup, steps=9)
     assert "and 1 result more: `/context all`" in run(coding, "/context").text
     text = run(coding, "/context all").text
     assert text.count("| `Bash sed") == 9
@@ -91,8 +91,8 @@ def test_more_than_a_few_are_listed_on_demand(place):
 
 
 @pytest.mark.slow
-def test_advice_names_the_largest_its_size_and_what_to_do(place):
-    coding = reader(place)
+def test_advice_names_the_largest_its_size_and_what_to_do(setup):
+    coding = reader(setup)
     window = coding.session.window
     about, would, *_ = give_advice(measure_window(window.view()), None)
     assert "big.py" in about
@@ -105,19 +105,19 @@ def test_advice_names_the_largest_its_size_and_what_to_do(place):
 
 
 @pytest.mark.slow
-def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
-    assert "Nothing needs doing: there is room." in run(place.open(log="empty"), "/context").text
-    sizes = measure_window(reader(place).session.window.view())
+def test_advice_says_when_a_fold_is_near_and_when_there_is_room(setup):
+    assert "Nothing needs doing: there is room." in run(setup.open(log="empty"), "/context").text
+    sizes = measure_window(reader(setup).session.window.view())
     taken = sizes.used + sizes.reply_room
     assert "120 tokens are left until a fold" in give_advice(replace(sizes, trigger=taken + 120), None)[0]
     assert "The trigger is reached" in give_advice(replace(sizes, trigger=taken), None)[0]
     assert "left until" not in give_advice(replace(sizes, trigger=taken * 2), None)[0]
 
 
-def test_advice_on_tools_of_servers(place):
+def test_advice_on_tools_of_servers(setup):
     schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(400)}}
     server = ToolDefinition("mcp__house__look", "Looks around.", schema)
-    coding = place.open("Yes.", window=16_000)
+    coding = setup.open("Yes.", window=16_000)
     coding.session.record(ToolsSet((*coding.session.window.transcript.tools, server)))
     sizes = measure_window(coding.session.window.view())
     assert sizes.total == pack(coding.session.window.view()).tokens
@@ -126,42 +126,42 @@ def test_advice_on_tools_of_servers(place):
     )
 
 
-def test_advice_on_rules_that_are_too_long(place):
-    (place.root / "AGENTS.md").write_text("Every function has a test of its own. " * 700)
-    coding = place.open("Yes.", window=32_000)
+def test_advice_on_rules_that_are_too_long(setup):
+    (setup.root / "AGENTS.md").write_text("Every function has a test of its own. " * 700)
+    coding = setup.open("Yes.", window=32_000)
     say(coding, "Hello.")
     assert "The rules `AGENTS.md` take" in run(coding, "/context").text
 
 
 @pytest.mark.slow
-def test_context_can_be_asked_for_where_nothing_fits_any_more(place):
-    coding = reader(place, steps=6)
-    small = place.open(window=coding.session.window.view().total * 2 // 3)
+def test_context_can_be_asked_for_where_nothing_fits_any_more(setup):
+    coding = reader(setup, steps=6)
+    small = setup.open(window=coding.session.window.view().total * 2 // 3)
     text = run(small, "/context").text
     assert "The trigger is reached" in text
     assert "| rounds |" in text
 
 
-def test_context_changes_nothing(place):
-    coding = reader(place)
+def test_context_changes_nothing(setup):
+    coding = reader(setup)
     before = coding.session.log.info.entries, pack(coding.session.window.view()).messages
     run(coding, "/context")
     assert (coding.session.log.info.entries, pack(coding.session.window.view()).messages) == before
 
 
-def compactable(place):
-    (place.root / "more.txt").write_text("".join(f"{n} " * 30 + "\n" for n in range(200)))
+def compactable(setup):
+    (setup.root / "more.txt").write_text("".join(f"{n} " * 30 + "\n" for n in range(200)))
     steps = [[call("Bash", f"m{n}", command=f"sed -n '{n * 24 + 1},+23p' more.txt")] for n in range(7)]
     coding = reader(
-        place, *steps, "More read.", "Yes.", summarizer=ScriptedModel("No form.", repeat_last=True)
+        setup, *steps, "More read.", "Yes.", summarizer=ScriptedModel("No form.", repeat_last=True)
     )
     say(coding, "Read more.", "Is that all?")
     return coding
 
 
 @pytest.mark.slow
-def test_compact_shows_first_what_it_would_do(place):
-    coding = compactable(place)
+def test_compact_shows_first_what_it_would_do(setup):
+    coding = compactable(setup)
     before = coding.session.log.info.entries
     shown = run(coding, "/compact the values of mode").text
     plan = plan_compaction(coding.session.window.view(), manual=True)
@@ -173,8 +173,8 @@ def test_compact_shows_first_what_it_would_do(place):
 
 
 @pytest.mark.slow
-def test_compact_now_and_its_undo(place):
-    coding = compactable(place)
+def test_compact_now_and_its_undo(setup):
+    coding = compactable(setup)
     before = pack(coding.session.window.view()).messages
     tokens = coding.session.window.view().total
     text = run(coding, "/compact now the modes").text
@@ -190,8 +190,8 @@ def test_compact_now_and_its_undo(place):
 
 
 @pytest.mark.slow
-def test_the_summarizer_writes_and_is_paid(place):
-    coding = compactable(place)
+def test_the_summarizer_writes_and_is_paid(setup):
+    coding = compactable(setup)
     run(coding, "/compact now")
     paid = [e.event for e in coding.session.log.entries() if isinstance(e.event, UsageReported)]
     assert paid
@@ -202,8 +202,8 @@ def reply(text, *usage):
     return ModelReply(parts=(Text(text),), stop="end", usage=Usage(*usage), model="large-20260101")
 
 
-def test_cost_by_model_with_what_the_cache_saved(place):
-    coding = place.open(
+def test_cost_by_model_with_what_the_cache_saved(setup):
+    coding = setup.open(
         reply("One.", 100_000, 1_000, 0, 100_000),
         reply("Two.", 101_000, 1_000, 100_000, 0),
         request_settings=PRICED,
@@ -217,8 +217,8 @@ def test_cost_by_model_with_what_the_cache_saved(place):
     assert "The last run: 1 step, 101,000 tokens in (99 % cached), 1,000 out, $0.16." in text
 
 
-def test_cost_of_what_has_no_price_is_not_nothing(place):
-    coding = place.open("One.")
+def test_cost_of_what_has_no_price_is_not_nothing(setup):
+    coding = setup.open("One.")
     say(coding, "One?")
     text = run(coding, "/cost").text
     assert cells(text, "`scripted/model`")[-1] == "unknown"
@@ -226,13 +226,13 @@ def test_cost_of_what_has_no_price_is_not_nothing(place):
     assert "saved" not in text
 
 
-def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
-    coding = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
+def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(setup):
+    coding = setup.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
     say(coding, "One?", "Two?")
     run(coding, "/rewind 1 session")
     assert cells(run(coding, "/cost").text, "`house/large`")[-1] == "$2.00"
-    say(place.open(reply("Three.", 50_000, 0), request_settings=PRICED), "Three?")
-    fork = place.open(reply("Four.", 20_000, 0), log=run(coding, "/fork").open_log, request_settings=PRICED)
+    say(setup.open(reply("Three.", 50_000, 0), request_settings=PRICED), "Three?")
+    fork = setup.open(reply("Four.", 20_000, 0), log=run(coding, "/fork").open_log, request_settings=PRICED)
     assert "No model was asked in this session yet." in run(fork, "/cost").text
     say(fork, "Four?")
     text = run(fork, "/cost").text
@@ -241,22 +241,22 @@ def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
 
 
 @pytest.mark.slow
-def test_cost_names_folds(place):
-    coding = compactable(place)
+def test_cost_names_folds(setup):
+    coding = compactable(setup)
     run(coding, "/compact now")
     assert "1 fold removed" in run(coding, "/cost").text
 
 
 @pytest.mark.slow
-def test_advice_says_what_a_summary_would_free(place):
-    coding = compactable(place)
+def test_advice_says_what_a_summary_would_free(setup):
+    coding = compactable(setup)
     plan = plan_compaction(coding.session.window.view(), manual=True)
     would = f"{plan.steps} steps of {plan.shown:,} tokens by a summary of at most {plan.budget:,}"
     assert would in run(coding, "/context").text
 
 
-def test_what_the_provider_counts_is_said_where_it_is_more(place):
-    coding = place.open(reply("One.", 20_000, 100), reply("Two.", 21_000, 100))
+def test_what_the_provider_counts_is_said_where_it_is_more(setup):
+    coding = setup.open(reply("One.", 20_000, 100), reply("Two.", 21_000, 100))
     assert "what the provider reports" not in run(coding, "/context").text
     say(coding, "One?", "Two?")
     text = run(coding, "/context").text
@@ -264,13 +264,13 @@ def test_what_the_provider_counts_is_said_where_it_is_more(place):
     assert number(text.split("**Context**: ")[1].split(" tokens")[0]) > 20_000
 
 
-def test_cost_counts_sub_agents_and_theirs(place):
-    coding = place.open(reply("One.", 100_000, 0), request_settings=PRICED)
+def test_cost_counts_sub_agents_and_theirs(setup):
+    coding = setup.open(reply("One.", 100_000, 0), request_settings=PRICED)
     say(coding, "One?")
     for id_, parent, tokens in (("t1", "session", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
-        task = Log.create(place.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
+        task = Log.create(setup.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
         task.append(AssistantReplied((Text("Looked."),), "large", Usage(tokens)))
     text = run(coding, "/cost").text
     assert cells(text, "`house/large`")[-1] == "$1.30"
     assert "2 sub-agents had $0.30 of it, with 2 requests." in text
-    assert "| $1.30 |" in run(place.open(log="now", request_settings=PRICED), "/resume").text
+    assert "| $1.30 |" in run(setup.open(log="now", request_settings=PRICED), "/resume").text

@@ -59,11 +59,11 @@ class Ended:
         self.model = model
 
         async def work():
-            wish = AgentOptions(
+            options = AgentOptions(
                 root=root, store=root.parent / "store.db", sandbox="off", mode=mode, budget=32_000
             )
             more = {"watch": self.news.append, "approver": approver, "tasks": settings}
-            opened = await open_coding_session(wish, model=model, env=NOWHERE, **more)
+            opened = await open_coding_session(options, model=model, env=NOWHERE, **more)
             coding = opened.coding
             try:
                 self.end = await coding.say("Go.")
@@ -232,12 +232,12 @@ def test_sub_agents_have_none_of_their_own_unless_allowed(root):
 
 def test_an_interruption_ends_it_and_leaves_two_valid_logs(root):
     async def work():
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=32_000
         )
         slow = [call("Bash", "b", command="touch begun; sleep 30")]
         model = modelled([tasks("Wait.", writes=True)], lambda _: slow)
-        opened = await open_coding_session(wish, model=model, env=NOWHERE)
+        opened = await open_coding_session(options, model=model, env=NOWHERE)
         running = asyncio.create_task(opened.coding.say("Go."))
         await asyncio.to_thread(waited, (root / "begun").exists)
         opened.coding.agent.interrupt()

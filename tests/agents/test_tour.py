@@ -20,10 +20,10 @@ NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
     news = []
     with scratch_folder() as root:
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off"
         )
-        done = asyncio.run(run_headless(wish, HeadlessRequest("Mend it."), watch=news.append, env=NOWHERE))
+        done = asyncio.run(run_headless(options, HeadlessRequest("Mend it."), watch=news.append, env=NOWHERE))
         mended = (root / "shop" / "prices.py").read_text()
     assert done.outcome == "done"
     assert [n.reply.text for n in news if isinstance(n, Replied)] == [beat.says for beat in BEATS]
@@ -42,10 +42,10 @@ def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
 def test_a_prefix_that_stays_is_counted_as_cached():
     news = []
     with scratch_folder() as root:
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off"
         )
-        asyncio.run(run_headless(wish, HeadlessRequest("Mend it."), watch=news.append, env=NOWHERE))
+        asyncio.run(run_headless(options, HeadlessRequest("Mend it."), watch=news.append, env=NOWHERE))
     usages = [n.reply.usage for n in news if isinstance(n, Replied)]
     assert usages[0].cache_read == 0
     assert all(usage.cache_read + usage.cache_write == usage.prompt for usage in usages)

@@ -35,10 +35,10 @@ def ran(root, model, watching, tasks=None):
     """Run one round; `watching` makes the watcher when the log is known."""
 
     async def work():
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000
         )
-        opened = await open_coding_session(wish, model=model, env=NOWHERE, tasks=tasks)
+        opened = await open_coding_session(options, model=model, env=NOWHERE, tasks=tasks)
         opened.coding.watch = watching(opened.coding)
         try:
             return await opened.coding.say("Go.")

@@ -8,7 +8,7 @@ import pytest
 from command_line import holdfast, neutral, work
 from test_cli_fit import PROFILE, SMALL
 
-from support.lessons import write_lessons
+from support.fit_recordings import write_fit_recordings
 
 LOST = "the gzip data is cut off in line 3; the rest is missing"
 
@@ -58,7 +58,7 @@ def test_a_replay_uses_what_is_whole_and_says_what_is_missing(cut_off: Path) -> 
 
 def test_a_fit_uses_what_is_whole_and_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "holdfast.toml").write_text(PROFILE)
-    whole = write_lessons(tmp_path / "whole.jsonl", "one", "two", "three")
+    whole = write_fit_recordings(tmp_path / "whole.jsonl", "one", "two", "three")
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(gzip.compress(whole.read_bytes(), compresslevel=0)[:-200])
     fitted = holdfast("fit", cut, *SMALL, "--json")

@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_line import Outcome, holdfast
+from support.errands import write_recordings
+from support.lessons import BUDGET, definition
 from test_cli_replay_process import interrupted, running, session, wait_for
 
 from holdfast import pack
@@ -14,8 +16,8 @@ from holdfast.cli.fit import command as fit_command
 from holdfast.cli.replay import command as replay_command
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import Weights, read_weights
-from support.errands import errand, write_recordings
-from support.lessons import BUDGET, definition, lesson, write_lessons
+from support.evidence_recordings import make_recording, write_recordings
+from support.fit_recordings import BUDGET, definition, fit_recording, write_fit_recordings
 from test_session import openai_conversation
 
 PROFILE = """
@@ -43,8 +45,8 @@ def profiles(tmp_path: Path) -> None:
 def two(tmp_path: Path) -> list[Path]:
     """Recordings of two projects."""
     return [
-        write_lessons(tmp_path / "a.jsonl", "one", "two", source="first"),
-        write_lessons(tmp_path / "b.jsonl", "three", source="second"),
+        write_fit_recordings(tmp_path / "a.jsonl", "one", "two", source="first"),
+        write_fit_recordings(tmp_path / "b.jsonl", "three", source="second"),
     ]
 
 
@@ -115,7 +117,7 @@ def test_a_replay_is_shown_by_project(two: list[Path]) -> None:
 
 @pytest.mark.slow
 def test_one_project_is_judged_by_recording(tmp_path: Path) -> None:
-    path = write_lessons(tmp_path / "a.jsonl", "one", "two", "three")
+    path = write_fit_recordings(tmp_path / "a.jsonl", "one", "two", "three")
     done = holdfast("fit", path, *SMALL)
     assert "lines: quality on each recording, fitted on the others" in done.text
     assert "note: all recordings are of one project: quality is of recordings held out" in done.err
@@ -124,7 +126,7 @@ def test_one_project_is_judged_by_recording(tmp_path: Path) -> None:
 
 
 def test_one_recording_is_fitted_and_not_judged(tmp_path: Path) -> None:
-    path = write_lessons(tmp_path / "a.jsonl", "one")
+    path = write_fit_recordings(tmp_path / "a.jsonl", "one")
     done = holdfast("fit", path, *SMALL, "--replay")
     assert done.code == 0
     assert "quality" not in done.text
@@ -134,16 +136,16 @@ def test_one_recording_is_fitted_and_not_judged(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_teaches_nothing_is_said(two: list[Path], tmp_path: Path) -> None:
-    short = write_lessons(tmp_path / "short.jsonl", "short", steps=2)
+    short = write_fit_recordings(tmp_path / "short.jsonl", "short", steps=2)
     bad = {"id": "broken", "source": "s", "messages": 7}
-    broken = write_recordings(tmp_path / "broken.jsonl", lesson("four", source="second"), bad)
+    broken = write_recordings(tmp_path / "broken.jsonl", fit_recording("four", source="second"), bad)
     done = holdfast("fit", *two, short, broken, *SMALL, "--replay")
     assert done.code == 0
     assert f"note: too short to fold at {BUDGET}, and so left out: 1 of 6 recordings\n" in done.err
     assert "note: broken was left out: broken.jsonl line 2 has no list of `messages`" in done.err
     assert "note: broken was not replayed: " in done.err
     refused(holdfast("fit", short, *SMALL), f"no recording is long enough to fold at {BUDGET}", "--budget")
-    dull = write_recordings(tmp_path / "dull.jsonl", errand("dull", 30))
+    dull = write_recordings(tmp_path / "dull.jsonl", make_recording("dull", 30))
     refused(
         holdfast("fit", dull, *SMALL), "no later action used a line that a fold let go", "longer recordings"
     )
@@ -151,7 +153,7 @@ def test_what_teaches_nothing_is_said(two: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shorter_recordings_teach_nothing(two: list[Path], tmp_path: Path) -> None:
-    short = write_lessons(tmp_path / "short.jsonl", "four", "five", source="third", steps=16)
+    short = write_fit_recordings(tmp_path / "short.jsonl", "four", "five", source="third", steps=16)
     told = ("fit", two[0], short, two[1], *SMALL, "--replay", "--json")
     every, found = holdfast(*told).json, holdfast(*told, "--at-least", "3k")
     alone = holdfast("fit", *two, *SMALL, "--replay", "--json").json
@@ -214,7 +216,7 @@ def test_files_and_options_are_checked_before_any_work(two: list[Path], tmp_path
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_nothing_half(tmp_path: Path) -> None:
-    path = write_lessons(tmp_path / "long.jsonl", *(f"r{n}" for n in range(40)), steps=150)
+    path = write_fit_recordings(tmp_path / "long.jsonl", *(f"r{n}" for n in range(40)), steps=150)
     before = sorted(tmp_path.iterdir())
     with running("fit", path, *SMALL[:4], "--jobs", 2, "--out", "weights.json") as begun:
         wait_for(lambda: len(session(begun.pid)) >= 3)

@@ -19,7 +19,7 @@ from support.pair_commands import (
     given,
     pair_folder,
 )
-from support.pair_plays import BOTH, PLANNER_WORKER, hand_over
+from support.pair_runs import BOTH, PLANNER_WORKER, hand_over
 
 
 @pytest.fixture

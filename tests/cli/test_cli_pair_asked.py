@@ -11,7 +11,7 @@ from command_line import command, holdfast, on_terminal
 
 from support.agent_runs import bodies, killed, says, waited
 from support.pair_commands import BUILT, DESIGNED, PLAN, answering, begun, given, pair_folder
-from support.pair_plays import write
+from support.pair_runs import write
 from support.provider_server import Stall, serving
 
 

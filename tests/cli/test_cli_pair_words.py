@@ -6,7 +6,7 @@ from command_line import holdfast, on_terminal
 from holdfast.messages import Text, ToolCall
 from support.agent_runs import bodies
 from support.pair_commands import BUILT, DESIGNED, MEASURED, PLAN, answering, begun, given, pair_folder
-from support.pair_plays import BOTH, PLANNER_WORKER, hand_over
+from support.pair_runs import BOTH, PLANNER_WORKER, hand_over
 
 COLOUR = {"question": "Which colour?", "options": [{"label": "red"}, {"label": "blue"}]}
 

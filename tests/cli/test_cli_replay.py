@@ -14,7 +14,7 @@ from command_line import Outcome, holdfast, json_file, on_terminal, process, wor
 from holdfast.lab.results import ReplayReport
 from holdfast.tokenizers import load_tokenizer
 from recordings.recording_samples import CLAUDE_CODE, write_lines
-from support.errands import errand, replies, write_policy, write_recordings
+from support.evidence_recordings import make_recording, replies, write_policy, write_recordings
 
 KEYS = ["recording", "index", "budget", "policy", "messages", "tokens"]
 SMALL = ("--budget", "1k", "--jobs", "1")
@@ -28,12 +28,12 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    return write_recordings(tmp_path / "r.jsonl", errand("one"))
+    return write_recordings(tmp_path / "r.jsonl", make_recording("one"))
 
 
 def odd(id_: str) -> dict[str, Any]:
-    """An errand with a system message, a reply that says nothing, and a call whose arguments are no JSON."""
-    made = errand(id_, 10)
+    """A recording with a system message, a reply that says nothing, and a call whose arguments are no JSON."""
+    made = make_recording(id_, 10)
     broken = {"id": "b", "name": "Bash", "arguments": "{broken"}
     made["messages"] = [
         {"role": "system", "content": "Be brief."},
@@ -78,7 +78,7 @@ def expected(recordings: list[dict[str, Any]], policies: list[str], budgets: lis
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
-    made = [odd("odd"), errand("plain", 11, source="other")]
+    made = [odd("odd"), make_recording("plain", 11, source="other")]
     return write_recordings(tmp_path / "two.jsonl", *made), made
 
 
@@ -156,7 +156,7 @@ def test_a_policy_that_fails_is_dumped_too(tmp_path: Path, recording: Path) -> N
     body = "if len(messages) > 5:\n    raise ValueError('no idea')\nreturn messages"
     policy = write_policy(tmp_path, "fails_late", body)
     lines = lines_of(holdfast("replay", recording, *SMALL, "--policy", policy, "--dump", "-").out)
-    assert [line["index"] for line in lines] == replies(errand("one"))
+    assert [line["index"] for line in lines] == replies(make_recording("one"))
     fine = [line for line in lines if "error" not in line]
     assert [line["index"] for line in fine] == [1, 3, 5]
     for line in lines[3:]:
@@ -226,7 +226,9 @@ def test_prices_by_name_and_file(tmp_path: Path, recording: Path) -> None:
 
 @pytest.mark.slow
 def test_policies_of_the_current_folder_in_other_processes(tmp_path: Path) -> None:
-    path = write_recordings(tmp_path / "r.jsonl", errand("one"), errand("two"), errand("three"))
+    path = write_recordings(
+        tmp_path / "r.jsonl", make_recording("one"), make_recording("two"), make_recording("three")
+    )
     policy = write_policy(tmp_path, "opening_and_newest", "return [messages[0], *messages[-2:]]")
     report = report_of(
         holdfast("replay", path, "--budget=1k", "--policy", policy, "--jobs=2", "--json", "--check")
@@ -246,14 +248,14 @@ def test_profiles_of_the_configuration(tmp_path: Path, recording: Path) -> None:
 
 def test_other_formats_and_gzip(tmp_path: Path) -> None:
     packed = tmp_path / "packed.jsonl.gz"
-    packed.write_bytes(gzip.compress(json.dumps(errand("packed")).encode()))
+    packed.write_bytes(gzip.compress(json.dumps(make_recording("packed")).encode()))
     chat = json_file(tmp_path / "chat.json", work(12, 20))
     claude = write_lines(tmp_path / "claude.jsonl", CLAUDE_CODE)
     done = holdfast("replay", packed, chat, claude, *SMALL, "--policy", "newest", "--json")
     report = report_of(done)
-    assert report.projects == {"chat": 1, "claude": 1, "errands": 1}
+    assert report.projects == {"chat": 1, "claude": 1, "evidence": 1}
     assert report.files == ["packed.jsonl.gz", "chat.json", "claude.jsonl"]
-    assert report.rows[0].requests == len(replies(errand("packed"))) + 12 + 2
+    assert report.rows[0].requests == len(replies(make_recording("packed"))) + 12 + 2
     by_file = holdfast("replay", packed, *SMALL, "--policy", "newest", "--json", "--project-from", "file")
     assert report_of(by_file).projects == {"packed": 1}
 

@@ -7,7 +7,7 @@ import pytest
 from command_line import holdfast, on_terminal
 from test_cli_replay_bad_input import refused
 
-from support.errands import errand, write_recordings
+from support.evidence_recordings import make_recording, write_recordings
 
 SMALL = ("--budget", "1k", "--policy", "newest")
 
@@ -15,8 +15,8 @@ SMALL = ("--budget", "1k", "--policy", "newest")
 @pytest.fixture
 def mixed(tmp_path: Path) -> Path:
     """Two of some 800 tokens around two of more than 2 000."""
-    short = [errand(name, 9, words=60) for name in ("short1", "short2")]
-    long = [errand(name, 14) for name in ("long1", "long2")]
+    short = [make_recording(name, 9, words=60) for name in ("short1", "short2")]
+    long = [make_recording(name, 14) for name in ("long1", "long2")]
     return write_recordings(tmp_path / "r.jsonl", short[0], *long, short[1])
 
 
@@ -29,7 +29,7 @@ def test_shorter_recordings_are_left_out_and_it_is_said(mixed: Path, jobs: int) 
     assert "note: shorter than 1500 tokens, and so left out: 2 of 4 recordings\n" in done.err
     assert "\n2 recordings of 1 project in " in done.err
     report = holdfast(*told, "--at-least", "1.5k", "--json").json
-    assert (report["at_least"], report["recordings"], report["projects"]) == (1_500, 2, {"errands": 2})
+    assert (report["at_least"], report["recordings"], report["projects"]) == (1_500, 2, {"evidence": 2})
     assert {row["recordings"] for row in report["rows"]} == {2}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import Outcome, holdfast, json_file, lines_file
 
-from support.errands import errand, write_policy, write_recordings
+from support.evidence_recordings import make_recording, write_policy, write_recordings
 
 SMALL = ("--budget", "1k", "--jobs", "1")
 PRICES = "read = 0.1\nwrite = 1.25\noutput = 5\nlife_seconds = 300\nminimum_tokens = 100\n"
@@ -21,7 +21,7 @@ def refused(done: Outcome, sentence: str, hint: str = "") -> None:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    return write_recordings(tmp_path / "r.jsonl", errand("one"))
+    return write_recordings(tmp_path / "r.jsonl", make_recording("one"))
 
 
 @pytest.fixture(autouse=True)
@@ -138,13 +138,13 @@ def test_processes(recording: Path) -> None:
         ([{"role": "assistant", "content": "hello"}], "no action used earlier text"),
         ([{"role": "system", "content": "Be brief."}], "no reply in it, so no request"),
         ([], "no reply in it, so no request"),
-        (errand("dull", 2)["messages"], "no action used earlier text"),
-        (errand("easy", 9, words=1)["messages"], "no hard needs"),
+        (make_recording("dull", 2)["messages"], "no action used earlier text"),
+        (make_recording("easy", 9, words=1)["messages"], "no hard needs"),
     ],
     ids=["one message", "one reply", "only a system prompt", "no message", "no needs", "no hard needs"],
 )
 def test_recordings_with_nothing_to_score(tmp_path: Path, messages: list[dict], said: str) -> None:
-    path = write_recordings(tmp_path / "r.jsonl", {**errand("little"), "messages": messages})
+    path = write_recordings(tmp_path / "r.jsonl", {**make_recording("little"), "messages": messages})
     told = ("replay", path, *SMALL, "--policy", "newest,code")
     done = holdfast(*told)
     assert done.code == 0, done.err
@@ -158,7 +158,7 @@ def test_recordings_with_nothing_to_score(tmp_path: Path, messages: list[dict], 
 
 
 def test_checking_a_recording_without_a_reply(tmp_path: Path) -> None:
-    path = write_recordings(tmp_path / "r.jsonl", {**errand("little"), "messages": []})
+    path = write_recordings(tmp_path / "r.jsonl", {**make_recording("little"), "messages": []})
     [*rows] = holdfast("replay", path, *SMALL, "--policy", "newest", "--check", "--json").json["rows"]
     assert {tuple(row["checks"].values()) for row in rows} == {("ok", "ok")}
 
@@ -166,7 +166,7 @@ def test_checking_a_recording_without_a_reply(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_bad_recording_does_not_hide_the_others(tmp_path: Path) -> None:
     broken = {"id": "broken", "source": "s", "messages": 7}
-    path = write_recordings(tmp_path / "r.jsonl", errand("one"), broken, errand("two", 12))
+    path = write_recordings(tmp_path / "r.jsonl", make_recording("one"), broken, make_recording("two", 12))
     done = holdfast("replay", path, *SMALL, "--policy", "newest")
     assert done.code == 0
     assert "note: broken was not replayed: r.jsonl line 2 has no list of `messages`" in done.err
@@ -174,7 +174,7 @@ def test_a_bad_recording_does_not_hide_the_others(tmp_path: Path) -> None:
 
 
 def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path) -> None:
-    path = lines_file(tmp_path / "r.jsonl", [errand("one", 2), errand("two", 2)])
+    path = lines_file(tmp_path / "r.jsonl", [make_recording("one", 2), make_recording("two", 2)])
     path.write_text("not JSON\n" + path.read_text())
     refused(holdfast("replay", path, *SMALL), "r.jsonl line 1 is not valid JSON")
 

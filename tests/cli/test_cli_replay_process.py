@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import command, process
 
-from support.errands import errand, replies, write_policy, write_recordings
+from support.evidence_recordings import make_recording, replies, write_policy, write_recordings
 
 DEADLINE = 60
 SLOW = """
@@ -40,7 +40,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def slow(tmp_path: Path) -> list[object]:
     """A replay whose first recording is quick, and the others are not."""
-    made = [errand(name, 4) for name in ("quick", "slow1", "slow2")]
+    made = [make_recording(name, 4) for name in ("quick", "slow1", "slow2")]
     path = write_recordings(tmp_path / "r.jsonl", *made)
     policy = write_policy(tmp_path, "sleepy", SLOW, "import time\nfrom pathlib import Path\n")
     return ["replay", path, "--budget", "1k", "--policy", policy, "--dump", "packs.jsonl"]
@@ -102,13 +102,13 @@ def test_ctrl_c_leaves_a_partial_result_that_says_so(
         out, err = interrupted(begun)
     report = json.loads(out)
     assert report["partial"] == "interrupted after 1 of 3 recordings"
-    assert (report["recordings"], report["projects"]) == (1, {"errands": 1})
-    assert report["rows"][1]["requests"] == len(replies(errand("quick", 4)))
+    assert (report["recordings"], report["projects"]) == (1, {"evidence": 1})
+    assert report["rows"][1]["requests"] == len(replies(make_recording("quick", 4)))
     assert "warning: partial result: interrupted after 1 of 3 recordings\n" in err
     assert "Partial result: interrupted after 1 of 3 recordings" in (tmp_path / "out.html").read_text()
     dumped = [json.loads(line) for line in (tmp_path / "packs.jsonl").read_text().splitlines()]
     assert [(line["recording"], line["index"]) for line in dumped] == [
-        ("quick", index) for index in replies(errand("quick", 4))
+        ("quick", index) for index in replies(make_recording("quick", 4))
     ]
     assert list(temporary.iterdir()) == []
 
@@ -134,7 +134,9 @@ def test_ctrl_c_while_workers_begin(slow: list[object], temporary: Path) -> None
 
 @pytest.mark.slow
 def test_a_worker_that_dies_takes_its_own_recording_only(tmp_path: Path, temporary: Path) -> None:
-    path = write_recordings(tmp_path / "r.jsonl", errand("one", 4), errand("deadly", 4), errand("two", 4))
+    path = write_recordings(
+        tmp_path / "r.jsonl", make_recording("one", 4), make_recording("deadly", 4), make_recording("two", 4)
+    )
     policy = write_policy(tmp_path, "mortal", DEADLY, "import os\n")
     told = (
         "replay",

@@ -10,8 +10,8 @@ from holdfast.events import Compacted, UsageReported
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import CODE
 from holdfast.session import Session
+from support.command_steps import GOOD, RULE, events_of, started, steps
 from support.logs import user
-from support.parts import GOOD, RULE, events_of, started, steps
 
 
 class HangingModel:

@@ -13,8 +13,8 @@ from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.recall import answer_recall
 from holdfast.session import Session
+from support.command_steps import GOOD, RULE, events_of, started, steps
 from support.logs import result, step, user
-from support.parts import GOOD, RULE, events_of, started, steps
 
 
 def test_a_models_summary_is_used_and_billed():

@@ -33,8 +33,8 @@ from holdfast.packing.window import Window
 from holdfast.sender import Packed, Sender
 from holdfast.session import Session
 from holdfast.store import MemoryStore
-from support.driving import counter
 from support.logs import AgentWork
+from support.packing_runs import counter
 
 SEEDS = st.integers(0, 2**32 - 1)
 BUDGETS = st.sampled_from([1_500, 3_000, 8_000, 40_000])

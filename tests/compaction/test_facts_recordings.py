@@ -14,7 +14,7 @@ from holdfast.recordings.recording_files import read_recordings
 from holdfast.views.directives import directives
 from holdfast.views.transcript import Transcript
 from support.directive_labels import digest, read_labels, read_messages, score
-from support.shared import recording_files
+from support.recording_folder import recording_files
 
 CODING = ("cc__", "codex__", "pi-", "sweagent-")
 

@@ -14,9 +14,9 @@ from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Step
-from support.driving import counter
+from support.command_steps import steps
 from support.logs import chained, user
-from support.parts import steps
+from support.packing_runs import counter
 
 A6 = replace(CODE, name="a6", fold_for_profit=False, reply_tokens=0).scaled_to(10_000)
 """Seeds 001 and 004: 0.8 of the window, at least three messages. The reply's room is ours, and left out here."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.recordings.recording_files import read_recordings
-from support.shared import recording_files
+from support.recording_folder import recording_files
 
 # Benchmarks are programs beside the package.
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

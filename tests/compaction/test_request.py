@@ -15,9 +15,9 @@ from holdfast.packing.validator import check
 from holdfast.packing.window import Window
 from holdfast.wire.anthropic import to_anthropic
 from holdfast.wire.openai import to_openai
-from support.driving import counter
+from support.command_steps import steps
 from support.logs import chained, result, step, user
-from support.parts import steps
+from support.packing_runs import counter
 
 
 def window_of(profile: Profile, *events) -> Window:

@@ -10,8 +10,8 @@ from holdfast.events import Compacted, Event, Rewound, Undone, UsageReported
 from holdfast.models.scripted import ScriptedModel
 from holdfast.session import Session
 from holdfast.store import SqliteStore
+from support.command_steps import GOOD, steps
 from support.logs import user
-from support.parts import GOOD, steps
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources, ReplayOptions
 from holdfast.lab.replay import ReportOptions
 from holdfast.tokenizers import load_tokenizer
-from support.errands import errand, write_policy, write_recordings
+from support.evidence_recordings import make_recording, write_policy, write_recordings
 
 
 def tokens(recording: dict) -> int:
@@ -32,8 +32,8 @@ def plain_json(arguments: object) -> str:
 @pytest.fixture
 def mixed(tmp_path):
     """Long and short ones in turn, each with something to score, and a file of the long ones alone."""
-    long = [errand("one"), errand("three", 16, source="other")]
-    short = [errand("zero", 9, words=60), errand("two", 9, words=60, source="third")]
+    long = [make_recording("one"), make_recording("three", 16, source="other")]
+    short = [make_recording("zero", 9, words=60), make_recording("two", 9, words=60, source="third")]
     every = write_recordings(tmp_path / "mixed.jsonl", short[0], long[0], short[1], long[1])
     return every, write_recordings(tmp_path / "long.jsonl", *long), min(map(tokens, long))
 
@@ -59,7 +59,7 @@ def test_recordings_left_out_as_too_short_leave_no_trace_but_a_note(mixed, proce
 
 
 def test_a_recording_of_just_so_many_tokens_is_long_enough(tmp_path):
-    made = errand("one")
+    made = make_recording("one")
     file = write_recordings(tmp_path / "a.jsonl", made)
     assert run(file, order=limited(tokens(made))).recordings == 1
     with pytest.raises(InputError, match=f"no recording has {tokens(made) + 1} tokens or more") as raised:
@@ -86,7 +86,7 @@ def test_what_is_left_out_is_neither_packed_nor_checked_nor_dumped(mixed, tmp_pa
     (tmp_path / "dump").mkdir()
     order = limited(least, policies=(policy,), folder=str(tmp_path), dump=str(tmp_path / "dump"))
     dumped = []
-    report = run(every, order=order, wish=ReportOptions(checks=True, draws=1), dump=dumped.append)
+    report = run(every, order=order, options=ReportOptions(checks=True, draws=1), dump=dumped.append)
     packed = [path.name.split()[1:] for path in tmp_path.glob("packed *")]
     assert {id_ for id_, pid in packed if int(pid) == os.getpid()} == {"one.", "three."}
     assert {id_ for id_, pid in packed if int(pid) != os.getpid()} == {"one.", "three."}
@@ -106,7 +106,7 @@ def test_what_was_interrupted_before_any_was_long_enough_is_partial_and_no_error
 
 def test_how_many_were_left_out_is_said_whatever_else_is(mixed, tmp_path):
     broken = [{"id": f"b{n}", "source": "s", "messages": 7} for n in range(23)]
-    file = write_recordings(tmp_path / "b.jsonl", errand("fine"), *broken)
+    file = write_recordings(tmp_path / "b.jsonl", make_recording("fine"), *broken)
     report = run(mixed[0], file, order=limited(mixed[2]))
     assert report.notes[-2:] == [
         "and 3 more like these",

@@ -15,7 +15,7 @@ from holdfast.recordings import find_recording
 from holdfast.recordings.recording_files import scan_recordings
 from holdfast.tokenizers import load_tokenizer
 from support.name_dumps import DUMPS
-from support.shared import recording_files
+from support.recording_folder import recording_files
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"
 BUDGET = 8_000

@@ -9,8 +9,8 @@ from holdfast.lab.fit.examples import gather_examples
 from holdfast.lab.fit.fit_results import run_trial
 from holdfast.lab.fit.regression import learn_weights
 from holdfast.lab.jobs import RecordingSources
-from support.errands import write_recordings
-from support.lessons import BUDGET, ORDER, lesson
+from support.evidence_recordings import write_recordings
+from support.fit_recordings import BUDGET, ORDER, fit_recording
 
 LEAST = 3_000
 LIMITED = replace(ORDER, at_least=LEAST)
@@ -19,8 +19,8 @@ LIMITED = replace(ORDER, at_least=LEAST)
 @pytest.fixture
 def mixed(tmp_path):
     """Short ones that would fold, around long ones of two projects; and the long ones alone."""
-    short = [lesson(name, 16, source="short") for name in ("zero", "two")]
-    long = [lesson("one", source="first"), lesson("three", source="second")]
+    short = [fit_recording(name, 16, source="short") for name in ("zero", "two")]
+    long = [fit_recording("one", source="first"), fit_recording("three", source="second")]
     every = write_recordings(tmp_path / "mixed.jsonl", short[0], long[0], short[1], long[1])
     return RecordingSources((every,)), RecordingSources((write_recordings(tmp_path / "long.jsonl", *long),))
 
@@ -61,7 +61,12 @@ def test_only_long_enough_recordings_are_tried(mixed):
 
 
 def test_too_short_for_the_order_and_too_short_to_fold_are_counted_apart(tmp_path):
-    made = [lesson("long"), lesson("flat", 20, rows=1), lesson("tiny", 2), lesson("small", 3)]
+    made = [
+        fit_recording("long"),
+        fit_recording("flat", 20, rows=1),
+        fit_recording("tiny", 2),
+        fit_recording("small", 3),
+    ]
     sources = RecordingSources((write_recordings(tmp_path / "r.jsonl", *made),))
     order = replace(ORDER, at_least=1_000, budgets=(2 * BUDGET,))
     found = gather_examples(order, sources)
@@ -74,7 +79,9 @@ def test_too_short_for_the_order_and_too_short_to_fold_are_counted_apart(tmp_pat
 
 def test_notes_on_single_recordings_do_not_hide_how_many_were_left_out(mixed, tmp_path):
     broken = [{"id": f"b{n}", "source": "s", "messages": 7} for n in range(23)]
-    file = write_recordings(tmp_path / "b.jsonl", lesson("tiny", 2), lesson("small", 3), *broken)
+    file = write_recordings(
+        tmp_path / "b.jsonl", fit_recording("tiny", 2), fit_recording("small", 3), *broken
+    )
     notes = gather_examples(replace(LIMITED, at_least=400), RecordingSources((*mixed[0].files, file))).notes
     assert notes[-3:] == [
         "and 3 more like these",

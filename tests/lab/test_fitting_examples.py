@@ -28,14 +28,14 @@ from holdfast.packing.lines.weights import HAND_WEIGHTS, built_in_weights
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import user
-from support.lessons import BUDGET, PROFILE, definition, lesson, studied
+from support.fit_recordings import BUDGET, PROFILE, definition, fit_recording, studied
 
 TASK = Task(BUDGET, len)
 
 
 @pytest.fixture(scope="module")
 def lesson_study(tmp_path_factory):
-    return studied(tmp_path_factory.mktemp("lesson"), lesson())
+    return studied(tmp_path_factory.mktemp("fit"), fit_recording())
 
 
 def first_fold(study_, weights=HAND_WEIGHTS):
@@ -46,7 +46,7 @@ def first_fold(study_, weights=HAND_WEIGHTS):
         feed.read(messages[: request.before], request.at)
         if fold_if_due(feed.window):
             return feed.window, number
-    raise AssertionError("the lesson is too short")
+    raise AssertionError("the recording is too short")
 
 
 def test_later_use_counts_shares_and_fades(lesson_study):
@@ -131,13 +131,13 @@ def test_every_budget_adds_its_folds(lesson_study):
 
 
 def test_a_recording_that_never_folds_has_no_examples(tmp_path):
-    found = taught(studied(tmp_path, lesson(steps=2)))
+    found = taught(studied(tmp_path, fit_recording(steps=2)))
     assert (found.folds, len(found.lines), len(found.names), found.lines.used) == (0, 0, 0, 0)
     assert found.lines.values.shape == (0, len(LINE_FEATURES))
 
 
 def test_where_nothing_can_be_sent_the_recording_goes_on(tmp_path):
-    made = lesson()
+    made = fit_recording()
     made["messages"][0] = user("word " * 60)
     found = studied(tmp_path, made)
     task = Task(40, len)

@@ -11,16 +11,16 @@ from holdfast.lab.fit.regression import MOST_PARTS, learn_weights, split
 from holdfast.lab.policy import Task
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import read_weights
-from support.lessons import ORDER, PROFILE, lesson, studied
+from support.fit_recordings import ORDER, PROFILE, fit_recording, studied
 
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory) -> list[RecordingExamples]:
-    folder = tmp_path_factory.mktemp("lessons")
+    folder = tmp_path_factory.mktemp("fit")
     made = [
-        lesson("one", source="first"),
-        lesson("two", source="first"),
-        lesson("three", 30, source="second"),
+        fit_recording("one", source="first"),
+        fit_recording("two", source="first"),
+        fit_recording("three", 30, source="second"),
     ]
     tasks = [Task(budget, len) for budget in ORDER.budgets]
     return [examples_of(studied(folder, one), PROFILE, tasks) for one in made]

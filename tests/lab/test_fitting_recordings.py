@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from holdfast.lab.fit.examples import gather_examples
 from holdfast.lab.jobs import RecordingSources
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
-from support.lessons import ORDER
-from support.shared import recording_files
+from support.fit_recordings import ORDER
+from support.recording_folder import recording_files
 
 
 @pytest.mark.slow

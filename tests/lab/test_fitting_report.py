@@ -7,7 +7,7 @@ from holdfast.lab.fit.fit_results import BY_HAND, LEARNED, Fit, RankingQuality, 
 from holdfast.lab.results import BASELINE, Score
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.weights import Weights
-from support.lessons import ORDER
+from support.fit_recordings import ORDER
 
 
 def test_every_feature_has_a_meaning():

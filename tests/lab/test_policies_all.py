@@ -14,7 +14,7 @@ from holdfast.lab.policies.registry import BUILT_IN_POLICIES
 from holdfast.lab.policy import Task
 from support.name_dumps import DUMPS
 from support.policy_histories import answer, broken_rules, count, history, requests
-from support.shared import recording_files
+from support.recording_folder import recording_files
 
 PLANS = [*BUILT_IN_POLICIES.values(), *DUMPS]
 BUDGETS = (150, 600, 2_000, 8_000)

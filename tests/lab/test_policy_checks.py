@@ -22,7 +22,7 @@ from holdfast.lab.results import ReplayReport, Score
 from holdfast.lab.scored_message import read_message
 from holdfast.prices import BUILT_IN
 from holdfast.recordings import find_recording
-from support.errands import errand, replies, write_policy, write_recordings
+from support.evidence_recordings import make_recording, replies, write_policy, write_recordings
 
 FINE = {HASHES: "ok", SUFFIX: "ok"}
 SETS = """
@@ -59,7 +59,7 @@ def checked(folder: Path, *recordings: dict, **own: tuple[str, str]) -> ReplayRe
 def found(tmp_path_factory) -> dict[str, dict[str, str]]:
     report = checked(
         tmp_path_factory.mktemp("checks"),
-        errand("one"),
+        make_recording("one"),
         by_sets=(SETS, ""),
         by_frames=(NEXT_REPLY, "import sys"),
         by_memory=(LAST_TIME, "LONGEST = {}"),
@@ -79,7 +79,7 @@ def test_packs_that_hang_on_hashes_are_found(found):
 
 
 def test_a_policy_that_looks_at_the_next_reply_only_is_found(found):
-    places = replies(errand("one"))
+    places = replies(make_recording("one"))
     at = places[int(len(places) * 0.3)]
     assert found["by_frames:Own"] == {HASHES: "ok", SUFFIX: f"knew the future of one at {at}"}
 
@@ -91,14 +91,14 @@ def test_a_policy_that_remembers_the_run_before_is_found(found):
 @pytest.mark.slow
 def test_a_recording_that_cannot_be_read_does_not_end_the_checks(tmp_path):
     broken = {"id": "broken", "source": "s", "messages": 7}
-    report = checked(tmp_path, errand("fine", 3), broken)
+    report = checked(tmp_path, make_recording("fine", 3), broken)
     assert {row.policy: row.checks for row in report.rows if row.checks != FINE} == {}
     assert [note for note in report.notes if "broken was not replayed" in note]
 
 
 def test_a_job_that_cannot_be_read_has_no_verdict(tmp_path):
     file = write_recordings(
-        tmp_path / "r.jsonl", errand("fine", 3), {"id": "b", "source": "s", "messages": 7}
+        tmp_path / "r.jsonl", make_recording("fine", 3), {"id": "b", "source": "s", "messages": 7}
     )
     order = ReplayOptions(("newest",), (1_000,), (BUILT_IN["standard"],))
     fine, broken = (check_job(order, job) for job in RecordingSources((file,)).jobs())
@@ -108,7 +108,7 @@ def test_a_job_that_cannot_be_read_has_no_verdict(tmp_path):
 
 @pytest.fixture
 def case(tmp_path) -> ReplayCase:
-    recording = errand("one", 6)
+    recording = make_recording("one", 6)
     recording["messages"].insert(1, {"role": "assistant", "content": "", "reasoning": "hm"})
     return make_case(find_recording(write_recordings(tmp_path / "r.jsonl", recording)), "p")
 

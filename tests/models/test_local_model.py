@@ -42,7 +42,7 @@ from holdfast.models.text_protocol import TextProtocolModel
 from holdfast.packing.log_walk import InMemoryRecorder, walk_log
 from holdfast.store import SqliteStore
 from holdfast.tokenizers import counter_for_model
-from support.local_errands import PARSER, RELEASE, Errand
+from support.local_model_tasks import PARSER, RELEASE, LocalTask
 
 NAMED = {
     name: Path(os.environ.get(name) or "-") for name in ("HOLDFAST_LOCAL_MODEL", "HOLDFAST_LLAMA_SERVER")
@@ -191,24 +191,24 @@ def test_what_it_writes_is_checked_and_mended(
     monkeypatch.setenv("HOLDFAST_STORE", str(tmp_path / "store.db"))
     monkeypatch.setenv("HOLDFAST_SUMMARY_TIMEOUT", PATIENCE)
     monkeypatch.setenv("HOLDFAST_SUMMARY_MAX_TOKENS", "600")
-    writers = [_summed_up(errand, address, tmp_path) for errand in (PARSER, RELEASE)]
+    writers = [_summarized(task, address, tmp_path) for task in (PARSER, RELEASE)]
     assert MODEL in writers, writers
 
 
-def _summed_up(errand: Errand, address: str, folder: Path) -> str:
+def _summarized(task: LocalTask, address: str, folder: Path) -> str:
     """Who wrote the summary, once it holds all that a summary must."""
-    recording = json_file(folder / f"{errand.profile}.json", errand.messages())
-    options = ["--profile", errand.profile, "--budget", "3k", "--json"]
+    recording = json_file(folder / f"{task.profile}.json", task.messages())
+    options = ["--profile", task.profile, "--budget", "3k", "--json"]
     began = time.monotonic()
     done = holdfast("compact", recording, *options, "--model", f"{MODEL}@{address}")
     assert done.code == 0, done.err
-    _tell(errand.profile, done, time.monotonic() - began)
-    for directive in errand.directives:
+    _tell(task.profile, done, time.monotonic() - began)
+    for directive in task.directives:
         assert directive in done.json["text"]
-    assert not errand.injected or errand.injected not in done.json["text"]
+    assert not task.injected or task.injected not in done.json["text"]
     _assert_reported(done)
-    _assert_grounded(done, json.dumps(errand.messages()))
-    assert _findings(done, errand.profile, folder) == ()
+    _assert_grounded(done, json.dumps(task.messages()))
+    assert _findings(done, task.profile, folder) == ()
     return str(done.json["by"])
 
 

@@ -26,9 +26,9 @@ from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Step
-from support.driving import Request, counter, drive
 from support.file_work import FileWork
 from support.logs import PIXEL, AgentWork, chained, result, step, user
+from support.packing_runs import Request, counter, pack_each_request
 
 TRIED = {**BUILT_IN, "excerpts": replace(CODE, name="excerpts", excerpt_ratio=0.3, fold_to_ratio=0.55)}
 
@@ -105,7 +105,7 @@ def assert_stands(cuts: list[Cut], tokens: int) -> None:
 def test_every_pack_says_what_notes_keep_of_what_is_gone(profile, seed, budget, on_files):
     work = FileWork(seed) if on_files else AgentWork(seed, steps=16)
     try:
-        for request in drive(chained(work.events), TRIED[profile].scaled_to(budget)):
+        for request in pack_each_request(chained(work.events), TRIED[profile].scaled_to(budget)):
             assert_account(request)
     except ContextOverflow:
         return
@@ -134,7 +134,7 @@ def long_work() -> list:
 def test_the_account_follows_fold_after_fold():
     folds, kept, lost = 0, 0, 0
     before: dict[str, int] = {}
-    for request in drive(chained(long_work()), CODE.scaled_to(16_000)):
+    for request in pack_each_request(chained(long_work()), CODE.scaled_to(16_000)):
         assert_account(request)
         folds += len(request.folds)
         stands = {c.entry: c.after for c in request.pack.cuts if c.rule == "bash-gone"}
@@ -150,7 +150,7 @@ def test_the_account_follows_fold_after_fold():
 def test_lines_of_users_and_of_calls_are_accounted_for_as_well():
     rules = {"call-gone": 0, "text-gone": 0}
     from_users = 0
-    for request in drive(chained(long_work()), CODE.scaled_to(12_000)):
+    for request in pack_each_request(chained(long_work()), CODE.scaled_to(12_000)):
         quoted = quoted_by(request.window)
         from_users += any(part == USER for _, _, part in quoted)
         for rule in rules:
@@ -163,7 +163,7 @@ def test_lines_of_users_and_of_calls_are_accounted_for_as_well():
 def test_a_fold_renders_only_what_it_lowers_or_quotes_otherwise():
     before: list[Block] = []
     stayed = 0
-    for request in drive(chained(long_work()), CODE.scaled_to(16_000)):
+    for request in pack_each_request(chained(long_work()), CODE.scaled_to(16_000)):
         lowered = [n for f in request.folds for run in f.runs for n in numbers(request.window, run)]
         for item in request.window.transcript.steps if request.folds else ():
             if item.position < len(before) and item.number not in lowered:

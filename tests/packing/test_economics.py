@@ -10,8 +10,8 @@ from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
 from holdfast.packing.window import Window
-from support.driving import counter, drive
 from support.logs import chained, result, step, user
+from support.packing_runs import counter, pack_each_request
 
 UNCACHED = replace(CODE, cache_seconds=0)
 
@@ -25,7 +25,7 @@ def work(steps, size=40):
 
 
 def reasons(profile, events):
-    return [fold.reason for request in drive(chained(events), profile) for fold in request.folds]
+    return [fold.reason for request in pack_each_request(chained(events), profile) for fold in request.folds]
 
 
 def test_a_warm_cache_makes_a_fold_cost_what_it_has_written_anew():
@@ -79,7 +79,7 @@ def test_a_cold_cache_is_an_opportunity_to_fold():
 @pytest.mark.slow
 def test_a_large_window_folds_for_profit_once_the_rent_is_paid():
     profile = CODE.scaled_to(200_000)
-    folds = [f for r in drive(chained(work(500)), profile) for f in r.folds]
+    folds = [f for r in pack_each_request(chained(work(500)), profile) for f in r.folds]
     profits = [f for f in folds if f.reason == "profit"]
     assert profits
     assert all("pays back in" in f.why for f in profits)
@@ -122,8 +122,8 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
 @pytest.mark.slow
 def test_notes_are_written_anew_after_some_that_only_added():
     most = 0
-    for request in drive(chained(work(200)), CODE.scaled_to(16_000)):
+    for request in pack_each_request(chained(work(200)), CODE.scaled_to(16_000)):
         most = max(most, request.window.view().economics.appended)
     assert most == 4
     plain = replace(CODE, append_folds=False).scaled_to(16_000)
-    assert all(r.window.view().economics.appended <= 1 for r in drive(chained(work(60)), plain))
+    assert all(r.window.view().economics.appended <= 1 for r in pack_each_request(chained(work(60)), plain))

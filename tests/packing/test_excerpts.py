@@ -22,8 +22,8 @@ from holdfast.packing.profile import CODE
 from holdfast.packing.rendering.clip import written_ranges
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript
-from support.driving import counter, drive
 from support.logs import chained, result, step, user
+from support.packing_runs import counter, pack_each_request
 
 PROFILE = replace(CODE, first_sight_ratio=0.2)
 
@@ -97,7 +97,7 @@ def test_a_fold_keeps_records_of_long_answers():
     for i in range(30):
         answer = json.dumps({"issues": [{**issue(100 * i + n), "body": "words\n" * 90} for n in range(40)]})
         events += [step("", (f"c{i}", "list_issues", {"batch": i})), result(f"c{i}", answer, "list_issues")]
-    last = [*drive(chained(events), CODE.scaled_to(16_000))][-1]
+    last = [*pack_each_request(chained(events), CODE.scaled_to(16_000))][-1]
     notes = [last.window.view().excerpt(note) for note, _ in last.window.view().notes.values()]
     records = [line for note in notes for line in note.split("\n") if line.startswith('{"issues":')]
     assert len(records) > 20
@@ -114,7 +114,7 @@ def folded_request():
             step("", (f"c{i}", "Bash", {"command": f"run --part {i}"})),
             result(f"c{i}", f"{noise}\nerror: part_{i} needs module_{i}.settings\n{noise}", "Bash"),
         ]
-    return list(drive(chained(events), PROFILE.scaled_to(16_000)))
+    return list(pack_each_request(chained(events), PROFILE.scaled_to(16_000)))
 
 
 def test_a_fold_keeps_the_best_lines_under_their_calls():

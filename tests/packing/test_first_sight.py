@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.packing.lines.weights import built_in_vectors
 from holdfast.packing.rendering.first_sight import _failure_rows, reduce_new_result
 from holdfast.tool_use import ToolUse
-from support.driving import counter
+from support.packing_runs import counter
 
 BASH = ToolUse("bash", "Bash", command="make test")
 GREP = ToolUse("grep", "Grep", pattern="test_")

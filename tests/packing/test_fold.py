@@ -33,8 +33,8 @@ from holdfast.packing.log_walk import fold_if_due, walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, INIT, REVIEW
 from holdfast.packing.window import Window
-from support.driving import counter, drive
 from support.logs import chained, result, step, user
+from support.packing_runs import counter, pack_each_request
 
 
 def words(count, tag="w"):
@@ -102,7 +102,7 @@ def test_fault_02_one_long_round_folds_step_by_step_and_never_overflows():
     """The ancestor said "rounds not enough" and died of overflow."""
     profile = CODE.scaled_to(16_000)
     folds = 0
-    for request in drive(chained(one_round(300)), profile):
+    for request in pack_each_request(chained(one_round(300)), profile):
         folds += len(request.folds)
         assert request.pack.tokens <= profile.hard_limit
     assert 3 <= folds <= 90, "a fold is no rolling window"
@@ -123,7 +123,7 @@ def test_fault_03_the_estimate_counts_system_prompt_tools_and_reply():
 def test_fault_12_no_cut_leaves_an_orphan_or_two_assistants_in_a_row():
     for keep in (1, 2, 3, 5, 8):
         profile = replace(CODE.scaled_to(6_000), keep=keep, keep_floor=1)
-        for request in drive(chained(many_rounds(40, 160)), profile):
+        for request in pack_each_request(chained(many_rounds(40, 160)), profile):
             before = None
             for message in request.pack.messages:
                 if isinstance(message, AssistantMessage):
@@ -134,7 +134,7 @@ def test_fault_12_no_cut_leaves_an_orphan_or_two_assistants_in_a_row():
 @pytest.mark.slow
 def test_a_fold_goes_down_to_the_low_water_mark_in_one_batch():
     profile = CODE.scaled_to(16_000)
-    for request in drive(chained(many_rounds(80)), profile):
+    for request in pack_each_request(chained(many_rounds(80)), profile):
         for fold in request.folds:
             assert fold.tokens_after <= (profile.low_water + profile.trigger) // 2
             assert fold.tokens_before >= profile.trigger - profile.reply_room
@@ -142,7 +142,7 @@ def test_a_fold_goes_down_to_the_low_water_mark_in_one_batch():
 
 def test_kept_rounds_stay_full():
     profile = replace(CODE.scaled_to(16_000), keep=4, keep_floor=2)
-    for request in drive(chained(many_rounds(60, 300)), profile):
+    for request in pack_each_request(chained(many_rounds(60, 300)), profile):
         if request.folds:
             kept = request.window.view().levels[-3:]
             assert {level for level, _ in kept} == {"full"}
@@ -204,7 +204,7 @@ def test_a_provider_that_reports_overflow_gets_one_reactive_fold():
 
 
 def test_review_folds_by_messages_well_below_its_cap():
-    for request in drive(chained(many_rounds(60, 40)), REVIEW):
+    for request in pack_each_request(chained(many_rounds(60, 40)), REVIEW):
         assert request.window.view().message_count <= 41
         if request.folds:
             assert request.window.view().message_count <= 30
@@ -375,7 +375,7 @@ def test_a_chat_of_many_small_rounds_outlives_its_budget():
     events = [e for i in range(300) for e in (user(f"question number {i}, please"), step(f"answer {i}"))]
     profile = CODE.scaled_to(4_000)
     folds = 0
-    for request in drive(chained(events), profile):
+    for request in pack_each_request(chained(events), profile):
         folds += len(request.folds)
     assert request.pack.tokens <= profile.hard_limit
     assert folds < 60

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.messages import Json
 from holdfast.packing.rendering.outliers import outlier_rows
 from holdfast.packing.rendering.shorter_json import MARK, clip_json
-from support.driving import counter
+from support.packing_runs import counter
 
 COUNTER = counter()
 

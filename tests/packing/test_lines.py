@@ -23,8 +23,8 @@ from holdfast.packing.lines.weights import (
 )
 from holdfast.packing.profile import CODE
 from holdfast.views.transcript import Transcript
-from support.driving import drive
 from support.logs import chained, result, step, user
+from support.packing_runs import pack_each_request
 
 
 class PlainPrices:
@@ -112,7 +112,7 @@ def test_file_lines_in_a_note_are_exact_so_that_an_edit_made_from_them_applies()
             result(f"c{i}", listing.replace("handle_", f"handle_{i}_")),
         ]
     quoted = 0
-    for request in drive(chained(events), CODE.scaled_to(16_000)):
+    for request in pack_each_request(chained(events), CODE.scaled_to(16_000)):
         for note, _ in request.window.view().notes.values():
             for line in request.window.view().excerpt(note).split("\n"):
                 if "→" in line:
@@ -158,8 +158,8 @@ def test_other_weights_keep_other_lines():
             result(f"c{i}", f"{body}\ndef function_{i}(value):\n{body}"),
         ]
     profile = replace(CODE, worth="hand").scaled_to(16_000)
-    by_hand = [r.pack for r in drive(chained(events), profile)][-1]
-    learned = [r.pack for r in drive(chained(events), CODE.scaled_to(16_000))][-1]
+    by_hand = [r.pack for r in pack_each_request(chained(events), profile)][-1]
+    learned = [r.pack for r in pack_each_request(chained(events), CODE.scaled_to(16_000))][-1]
     assert by_hand.messages != learned.messages
     assert isinstance(built_in_weights("hand"), Weights)
 

@@ -27,8 +27,8 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.window import Window
 from holdfast.sender import Sender
 from holdfast.store import MemoryStore
-from support.driving import Request, counter, drive
 from support.logs import AgentWork, chained, texts_of
+from support.packing_runs import Request, counter, pack_each_request
 
 SEEDS = st.integers(0, 2**32 - 1)
 TRIED = {
@@ -53,7 +53,7 @@ def encoded(packed: Pack) -> bytes:
 def requests(entries: list[Entry], profile: str, budget: int):
     """The requests of a log, up to an overflow if there is one."""
     try:
-        yield from drive(entries, TRIED[profile].scaled_to(budget))
+        yield from pack_each_request(entries, TRIED[profile].scaled_to(budget))
     except ContextOverflow as overflow:
         named = overflow.parts
         assert named, "an overflow names what may not be cut"

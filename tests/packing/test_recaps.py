@@ -14,8 +14,8 @@ from holdfast.packing.pack import pack
 from holdfast.packing.profile import REVIEW
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Transcript
-from support.driving import counter, drive
 from support.logs import chained, result, step, user
+from support.packing_runs import counter, pack_each_request
 
 FOUND = "f-0123456789ab high src/auth.py:12 the token is compared with == and leaks its length"
 
@@ -37,7 +37,7 @@ def test_a_recap_stands_last_in_every_pack_however_much_is_folded():
     events = [*conversation(2), RecapSet("findings", "Findings", (FOUND,)), *conversation(40)]
     profile = replace(REVIEW, window=16_000).scaled_to(16_000)
     folds = 0
-    for request in list(drive(chained(events), profile))[8:]:
+    for request in list(pack_each_request(chained(events), profile))[8:]:
         assert f"Findings: 1.\n- {FOUND}" in tail_text(request.pack)
         folds += bool(request.window.view().notes)
     assert folds

@@ -18,9 +18,9 @@ from holdfast.events import Entry
 from holdfast.ids import text_id
 from holdfast.packing.profile import BUILT_IN
 from holdfast.recordings import read_recordings
-from support.driving import Request, drive
 from support.logs import chained, texts_of
-from support.shared import recording_files
+from support.packing_runs import Request, pack_each_request
+from support.recording_folder import recording_files
 
 CHECK_EVERY = 20
 """All properties are checked at every fold, at the end, and at every so manieth request in between."""
@@ -50,7 +50,7 @@ def check(entries: list[Entry], profile: str, budget: int) -> int:
     texts = {text_id(text) for entry in entries for text in texts_of(entry)}
     before, count = None, 0
     try:
-        for request in drive(entries, BUILT_IN[profile].scaled_to(budget)):
+        for request in pack_each_request(entries, BUILT_IN[profile].scaled_to(budget)):
             if before is not None:
                 assert_prefix_only_grows(entries, before, request)
             before = Seen(request.at, request.pack.prefix, request.settled)

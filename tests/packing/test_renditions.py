@@ -19,8 +19,8 @@ from holdfast.packing.rendering.levels import RenderContext, reduce_arguments, r
 from holdfast.tokenizers import counter_for_model
 from holdfast.tool_use import recognize_tool
 from holdfast.views.transcript import Transcript
-from support.driving import counter
 from support.logs import chained, result, step, user
+from support.packing_runs import counter
 
 
 def scene(profile=CODE):

@@ -13,8 +13,8 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.rendering.fixed_layers import summary_messages
 from holdfast.packing.rendering.levels import RenderContext
 from holdfast.views import Transcript
-from support.driving import counter
 from support.logs import chained
+from support.packing_runs import counter
 
 
 def shortened(text, sentences=1):

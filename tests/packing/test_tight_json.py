@@ -13,8 +13,8 @@ from holdfast.packing.lines.weights import built_in_vectors
 from holdfast.packing.rendering.first_sight import reduce_new_result
 from holdfast.packing.rendering.shorter_json import DEEPEST_TIGHT, tight_json, written_tight
 from holdfast.tool_use import ToolUse
-from support.driving import counter
 from support.json_tables import has_own_table, loosened
+from support.packing_runs import counter
 
 
 def orders(count: int = 40) -> list[Json]:

@@ -14,8 +14,8 @@ from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.packing.view import WindowView
 from holdfast.packing.visibility import visibility_of
 from holdfast.packing.window import Window
-from support.driving import counter
 from support.logs import AgentWork, chained, result, step, user
+from support.packing_runs import counter
 
 SEEDS = st.integers(0, 2**32 - 1)
 PROFILES = st.sampled_from(sorted(BUILT_IN))

@@ -10,8 +10,8 @@ from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
 from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 from holdfast.packing.window import Window
-from support.driving import counter, drive
 from support.logs import PIXEL, chained, result, step, user
+from support.packing_runs import counter, pack_each_request
 
 EXCERPTS = replace(
     CODE, name="excerpts", excerpt_ratio=0.35, fold_to_ratio=0.55, first_sight_ratio=0.04, worth="hand"
@@ -166,7 +166,7 @@ def test_lines_that_a_note_keeps_make_a_digest_that_is_not_resident():
         rows = [*noise, f"error: part_{i} needs module_{i}.settings", *noise]
         text = "\n".join(f"{n:6}→{row}" for n, row in enumerate(rows, 1))
         events += read(f"c{i}", f"src/part_{i}.log", text)
-    last = list(drive(chained(events), EXCERPTS.scaled_to(16_000)))[-1]
+    last = list(pack_each_request(chained(events), EXCERPTS.scaled_to(16_000)))[-1]
     found = visibility_of(last.window.view())
     kept = [row for row in found.rows if row.state == "digest"]
     assert len(kept) > 5
@@ -186,7 +186,7 @@ def test_of_what_was_written_a_note_may_keep_lines_too():
         noise = [f"plain text of no use in row {i} {j}" for j in range(30)]
         rows = [*noise, f"raise SettingsError_{i}('module_{i}.settings')", *noise]
         events += write(f"c{i}", f"src/part_{i}.py", "\n".join(rows))
-    last = list(drive(chained(events), EXCERPTS.scaled_to(16_000)))[-1]
+    last = list(pack_each_request(chained(events), EXCERPTS.scaled_to(16_000)))[-1]
     rows = [row for row in visibility_of(last.window.view()).rows if row.part == "argument"]
     shown = "\n".join(p.text for m in last.pack.messages for p in m.parts if isinstance(p, Text))
     for row in rows:

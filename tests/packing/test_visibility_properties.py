@@ -19,9 +19,9 @@ from holdfast.packing.presence import STATES
 from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 from holdfast.packing.window import Window
-from support.driving import counter, drive
 from support.file_work import PATHS, FileWork
 from support.logs import AgentWork, chained, strings_in
+from support.packing_runs import counter, pack_each_request
 
 TRIED = {
     **BUILT_IN,
@@ -81,7 +81,7 @@ def lines_in(messages: tuple[Message, ...]) -> set[str]:
 def test_states_and_sizes_agree_with_the_cuts(profile, seed, budget, on_files):
     work = FileWork(seed) if on_files else AgentWork(seed, steps=14)
     try:
-        for request in drive(chained(work.events), TRIED[profile].scaled_to(budget)):
+        for request in pack_each_request(chained(work.events), TRIED[profile].scaled_to(budget)):
             found = visibility_of(request.window.view())
             assert found == visibility_of(request.window.view()), "looking changes nothing"
             assert sum(row.tokens for row in found.rows) <= request.pack.tokens

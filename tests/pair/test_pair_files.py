@@ -7,7 +7,7 @@ import pytest
 from holdfast.errors import ConfigError, InputError
 from holdfast.pair.roles import load_pair, parse_pair
 from holdfast.pair.stop_rules import LayerLimits
-from support.pair_plays import BOTH, PLANNER_WORKER
+from support.pair_runs import BOTH, PLANNER_WORKER
 
 PLANS = 'prompt = "You plan."'
 

@@ -30,7 +30,7 @@ from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.skill_files import Skills
 from holdfast.tools.todo_write import TodoList
-from support.pair_plays import PLANNER_WORKER, Play, hand_over, pair_of, write
+from support.pair_runs import PLANNER_WORKER, PairRun, hand_over, pair_of, write
 
 OWN = """
 name = "author_tester"
@@ -99,16 +99,16 @@ def test_a_role_says_whether_its_tools_are_defined_in_short(tmp_path):
     text = PLANNER_WORKER.replace(
         'tools = ["Read", "Write"]', 'definitions = "short"\ntools = ["Read", "Write"]'
     )
-    play = Play(tmp_path, pair_of(text))
-    planner, worker = play.pair.roles
+    pair_run = PairRun(tmp_path, pair_of(text))
+    planner, worker = pair_run.pair.roles
     assert (planner.definitions, worker.definitions) == ("short", "full")
     first = [write("plan.md", "Plan.\n"), hand_over("plan.md", design=["plan.md"])]
-    play.run(first, [hand_over("plan.md", verdict="stop")])
+    pair_run.run(first, [hand_over("plan.md", verdict="stop")])
     kept = {
-        role.name: [e.event.tools for e in play.entries(role.name) if isinstance(e.event, ToolsSet)]
-        for role in play.pair.roles
+        role.name: [e.event.tools for e in pair_run.entries(role.name) if isinstance(e.event, ToolsSet)]
+        for role in pair_run.pair.roles
     }
-    for role, model in zip(play.pair.roles, play.models, strict=True):
+    for role, model in zip(pair_run.pair.roles, pair_run.models, strict=True):
         (tools,) = kept[role.name]
         assert model.requests[0].tools == tools, "what was sent is what the log keeps"
         wanted = {tool.name: tool for tool in defined_to(role, Unconfined())}

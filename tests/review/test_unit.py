@@ -67,7 +67,7 @@ def test_risk_and_suggestion(one, risk, level):
 
 
 @pytest.mark.parametrize(
-    ("confidence", "rule", "wish", "level", "by"),
+    ("confidence", "rule", "asked", "level", "by"),
     [
         (0.9, "function", "diff", "function", "rule"),
         (0.8, "function", "full_file", "full_file", "larger"),
@@ -80,8 +80,8 @@ def test_risk_and_suggestion(one, risk, level):
         (0.79, "diff", "skip", "diff", "larger"),
     ],
 )
-def test_fusion(confidence, rule, wish, level, by):
-    decision = decide_level(LevelSuggestion(rule, confidence, "why"), wish, "low")
+def test_fusion(confidence, rule, asked, level, by):
+    decision = decide_level(LevelSuggestion(rule, confidence, "why"), asked, "low")
     assert (decision.level, decision.by) == (level, by)
 
 
@@ -90,17 +90,17 @@ SUGGESTIONS = st.builds(LevelSuggestion, st.sampled_from(LEVELS), st.floats(0, 1
 
 
 @given(SUGGESTIONS, WISHES)
-def test_high_risk_is_never_skipped(suggestion, wish):
-    assert decide_level(suggestion, wish, "high").level != "skip"
+def test_high_risk_is_never_skipped(suggestion, asked):
+    assert decide_level(suggestion, asked, "high").level != "skip"
 
 
 @given(SUGGESTIONS, WISHES, st.sampled_from(get_args(Risk)))
-def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
-    level: ReviewLevel = decide_level(suggestion, wish, risk).level
+def test_rules_that_are_sure_are_only_raised(suggestion, asked, risk):
+    level: ReviewLevel = decide_level(suggestion, asked, risk).level
     if suggestion.confidence > 0.3:
         assert LEVELS.index(level) >= LEVELS.index(suggestion.level)
-    elif wish is not None:
-        assert level == wish or risk == "high"
+    elif asked is not None:
+        assert level == asked or risk == "high"
 
 
 @given(
@@ -110,9 +110,9 @@ def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
     st.booleans(),
     WISHES,
 )
-def test_no_combination_of_facts_skips_high_risk(change, tags, metrics, is_in_function, wish):
+def test_no_combination_of_facts_skips_high_risk(change, tags, metrics, is_in_function, asked):
     one = rated(change, tuple(tags), metrics, is_in_function)
     assert 0 <= one.suggestion.confidence <= 1
     if one.risk == "high":
         assert one.suggestion.level != "skip"
-        assert decide_level(one.suggestion, wish, one.risk).level != "skip"
+        assert decide_level(one.suggestion, asked, one.risk).level != "skip"

@@ -35,7 +35,7 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True)
 
 
-class Place:
+class CodingSetup:
     """A folder with a repository and a store; sessions are opened in it again and again, and closed at the end."""
 
     def __init__(self, folder: Path, **more) -> None:
@@ -49,7 +49,7 @@ class Place:
     def open(
         self, *replies, log: str = "session", window: int = 32_000, root: Path | None = None, **more
     ) -> CodingSession:
-        """A coding on the log of this name, which is begun as a session of the folder if it is not there."""
+        """A coding session on the log of this name, created if it does not exist."""
         root = (root or self.root).resolve()
         try:
             self.store.info(log)

@@ -11,9 +11,9 @@ from holdfast.packing.profile import CODE
 from holdfast.packing.visibility import visibility_of
 from holdfast.packing.window import Window
 from holdfast.tools.files.seen_files import SeenFiles
-from support.driving import counter
 from support.file_tools import FileTools, text
 from support.logs import result, step, strings_in, user
+from support.packing_runs import counter
 
 
 class WindowedTools(FileTools):

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support.agent_runs import CONFIG, Answering, says
-from support.pair_plays import PLANNER_WORKER, hand_over, write
+from support.pair_runs import PLANNER_WORKER, hand_over, write
 from support.provider_server import running
 
 PLAN = write("plan.md", "1. build\n")

@@ -21,7 +21,7 @@ from holdfast.store import SqliteStore
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pair"
 sys.path.insert(0, str(EXAMPLE))
 
-from run import models, prepare, wish_in  # noqa: E402
+from run import models, pair_options, prepare  # noqa: E402
 from script import Answer, Say, answers, hands_over, scripted, writes  # noqa: E402
 from work import EXECUTE, EXECUTE_SUMMARY, INIT, INIT_SUMMARY  # noqa: E402
 
@@ -29,20 +29,20 @@ __all__ = [
     "ANSWERS",
     "EXAMPLE",
     "Answer",
-    "Died",
-    "Fate",
+    "CrashPoint",
+    "Crashed",
     "Say",
-    "dying",
+    "crash_at",
     "folder_state",
     "hands_over",
     "is_of_crash",
     "models",
+    "pair_options",
     "phases_of",
     "played",
     "prepare",
     "scripted",
     "uncertain_in",
-    "wish_in",
     "writes",
 ]
 
@@ -53,11 +53,11 @@ ANSWERS: dict[str, Answer] = {
 """What the two agents of the example say."""
 
 
-class Died(BaseException):
+class Crashed(BaseException):
     """The process is gone."""
 
 
-class Fate:
+class CrashPoint:
     """Counts what is written, and ends the process at one of these: before it is on the disk, or right after."""
 
     def __init__(self, at: int = 0, *, is_written: bool = False) -> None:
@@ -66,27 +66,27 @@ class Fate:
         self.count = 0
         self.replies: list[int] = []
         """Numbers of the writes that are replies of a model."""
-        self.has_died = False
+        self.has_crashed = False
 
     def write(self, write, drafts):
-        if self.has_died:
-            raise Died
+        if self.has_crashed:
+            raise Crashed
         self.count += 1
         if b'"assistant_replied"' in drafts[0].body:
             self.replies.append(self.count)
         if self.count != self.at:
             return write()
-        self.has_died = True
+        self.has_crashed = True
         if self.is_written:
             write()
-        raise Died
+        raise Crashed
 
 
 @contextmanager
-def dying(fate: Fate) -> Iterator[None]:
+def crash_at(crash_point: CrashPoint) -> Iterator[None]:
     append, create = SqliteStore.append, SqliteStore.create
-    SqliteStore.append = lambda self, *given: fate.write(lambda: append(self, *given), given[-1])
-    SqliteStore.create = lambda self, *given: fate.write(lambda: create(self, *given), given[-1])
+    SqliteStore.append = lambda self, *given: crash_point.write(lambda: append(self, *given), given[-1])
+    SqliteStore.create = lambda self, *given: crash_point.write(lambda: create(self, *given), given[-1])
     try:
         yield
     finally:
@@ -95,14 +95,14 @@ def dying(fate: Fate) -> Iterator[None]:
 
 def played(root: Path, *, goes_on: bool = False, people: PairCallbacks | None = None, **more) -> PairOutcome:
     """The example in this folder, by the script, up to its end."""
-    wish = wish_in(root)
-    pair = None if goes_on else more.pop("pair", wish.pair)
-    given = {name: getattr(wish, name) for name in ("agent", "task", "models")} | {"pair": pair} | more
-    return asyncio.run(_played(type(wish)(**given), people))
+    options = pair_options(root)
+    pair = None if goes_on else more.pop("pair", options.pair)
+    given = {name: getattr(options, name) for name in ("agent", "task", "models")} | {"pair": pair} | more
+    return asyncio.run(_played(type(options)(**given), people))
 
 
-async def _played(wish, people) -> PairOutcome:
-    opened = await open_pair(wish, people, env={}, models=models())
+async def _played(options, people) -> PairOutcome:
+    opened = await open_pair(options, people, env={}, models=models())
     try:
         return await opened.orchestrator.run()
     finally:

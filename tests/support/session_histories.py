@@ -28,14 +28,14 @@ THREE_ROUNDS = (
 )
 
 
-def hold_conversation(place, *more):
-    coding = place.open(*THREE_ROUNDS, *more)
+def hold_conversation(setup, *more):
+    coding = setup.open(*THREE_ROUNDS, *more)
     say(coding, "Look at main.", "Make it new.", "Make it newer, and write more.")
     return coding
 
 
-def main_text(place):
-    return (place.root / "main.py").read_text()
+def main_text(setup):
+    return (setup.root / "main.py").read_text()
 
 
 def state(coding):
@@ -90,9 +90,9 @@ def made(kind, number):
     return call("Grep", id_, pattern="main")
 
 
-def played(place, rounds):
+def played(setup, rounds):
     """A coding on which the rounds were played, with its pack and its state before each and at the end."""
-    coding = place.open(*script(rounds), window=16_000)
+    coding = setup.open(*script(rounds), window=16_000)
     seen = [(packed(coding), state(coding))]
     for number in range(len(rounds)):
         say(coding, f"Round {number}, please.")

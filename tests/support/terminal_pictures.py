@@ -133,7 +133,7 @@ LOOKING = {
 }
 
 
-class Employing(ScriptedModel):
+class SubAgentModel(ScriptedModel):
     """Two sub-agents at once: one has reported, the other is still looking."""
 
     def __init__(self):
@@ -172,7 +172,7 @@ async def sub_agents(made, pilot):
 
 async def picture(scene, size):
     with tempfile.TemporaryDirectory() as folder:
-        made = terminal(Path(folder), Employing() if scene is sub_agents else model())
+        made = terminal(Path(folder), SubAgentModel() if scene is sub_agents else model())
         async with made.app.run_test(size=size) as pilot:
             await scene(made, pilot)
             return tidy(made.app.export_screenshot(title="holdfast", simplify=True))

@@ -13,8 +13,8 @@ import pytest
 
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.workspace import LEFT_BEHIND, Workspace
-from support import file_killing
-from support.file_killing import content
+from support import killable_writer
+from support.killable_writer import content
 
 KILLS = 250
 TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
@@ -28,8 +28,8 @@ def test_a_killed_write_or_multi_edit_leaves_the_old_file_or_the_new_one(tmp_pat
     target = folder / "file.txt"
     target.write_text(content(1))
     target.chmod(0o640)
-    environment = {**os.environ, "PYTHONPATH": str(Path(file_killing.__file__).parents[1])}
-    command = [sys.executable, file_killing.__file__, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(killable_writer.__file__).parents[1])}
+    command = [sys.executable, killable_writer.__file__, str(tmp_path)]
     versions = []
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True

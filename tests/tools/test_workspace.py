@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.workspace import Workspace
-from support.swapping import Swapping
+from support.path_swapper import PathSwapper
 
 AS_ROOT = os.geteuid() == 0
 
@@ -258,7 +258,7 @@ def test_a_directory_swapped_for_a_link_is_never_followed_outside(workspace, hom
     def look():
         assert read(workspace, "d/file.txt") == "good"
 
-    with Swapping(home / "root" / "d", good, lambda path: path.symlink_to(home / "outside")):
+    with PathSwapper(home / "root" / "d", good, lambda path: path.symlink_to(home / "outside")):
         worked, refused = raced(look)
     assert worked
     assert {"ACCESS_DENIED", "NOT_FOUND"} & refused
@@ -269,7 +269,7 @@ def test_a_file_swapped_for_a_link_is_never_followed_outside(workspace, home):
     def look():
         assert read(workspace, "f") == "good"
 
-    with Swapping(
+    with PathSwapper(
         home / "root" / "f",
         lambda path: path.write_text("good"),
         lambda path: path.symlink_to(home / "outside" / "file.txt"),
@@ -283,7 +283,7 @@ def test_a_file_swapped_for_a_link_is_never_followed_outside(workspace, home):
 def test_no_write_lands_outside_while_directories_are_swapped_for_links(workspace, home, monkeypatch):
     # What the disk does at a crash is not the question here, and thousands of syncs would take a minute.
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    with Swapping(
+    with PathSwapper(
         home / "root" / "d", lambda path: path.mkdir(), lambda path: path.symlink_to(home / "outside")
     ):
         worked, _ = raced(lambda: workspace.replace_file("d/new.txt", b"x"), rounds=2000)

@@ -29,15 +29,15 @@ from holdfast.store import SqliteStore
 from support.agent_runs import killed
 from support.pair_crash import (
     EXAMPLE,
-    Fate,
-    dying,
+    CrashPoint,
+    crash_at,
     folder_state,
     models,
+    pair_options,
     phases_of,
     played,
     prepare,
     uncertain_in,
-    wish_in,
 )
 
 EVERY = "HOLDFAST_EVERY_CRASH"
@@ -55,20 +55,20 @@ def quick_python(monkeypatch):
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     root = prepare(tmp_path_factory.mktemp("reference"))
-    fate = Fate()
-    with dying(fate):
+    crash_point = CrashPoint()
+    with crash_at(crash_point):
         assert played(root).reason == "success"
-    return folder_state(root), phases_of(root), fate.count
+    return folder_state(root), phases_of(root), crash_point.count
 
 
-def crashed_and_resumed(root, fate):
-    with dying(fate):
+def crashed_and_resumed(root, crash_point):
+    with crash_at(crash_point):
         try:
             played(root)
         except BaseException:
-            if not fate.has_died:
+            if not crash_point.has_crashed:
                 raise
-    assert fate.has_died
+    assert crash_point.has_crashed
     try:
         return played(root, goes_on=True)
     except NotFound:
@@ -152,7 +152,7 @@ def test_every_request_of_both_agents_is_valid_for_both_providers(tmp_path):
 
 
 async def play_with(root, both):
-    opened = await open_pair(wish_in(root), env={}, models=both)
+    opened = await open_pair(pair_options(root), env={}, models=both)
     try:
         assert (await opened.orchestrator.run()).reason == "success"
     finally:
@@ -163,7 +163,7 @@ async def play_with(root, both):
 def test_it_goes_on_on_another_machine_from_its_logs_and_its_folder(tmp_path, reference):
     """Killed halfway, its logs exported and imported elsewhere."""
     here = prepare(tmp_path / "here")
-    with dying(Fate(66)), suppress(BaseException):
+    with crash_at(CrashPoint(66)), suppress(BaseException):
         played(here)
     there = tmp_path / "there" / "project"
     shutil.copytree(here, there)
@@ -174,8 +174,8 @@ def test_it_goes_on_on_another_machine_from_its_logs_and_its_folder(tmp_path, re
             import_log(new, export_log(Log.open(old, id_)))
     shutil.rmtree(here.parent)
     pair_log = next(id_ for id_ in ids if "." not in id_)
-    wish = wish_in(there)
-    outcome = played(there, goes_on=True, agent=replace(wish.agent, log=pair_log))
+    options = pair_options(there)
+    outcome = played(there, goes_on=True, agent=replace(options.agent, log=pair_log))
     assert outcome.reason == "success"
     assert folder_state(there) == reference[0]
 
@@ -188,7 +188,7 @@ def test_the_example_killed_at_an_event(tmp_path, reference, at, is_written):
     if at > count:
         pytest.skip("it has fewer events")
     root = prepare(tmp_path)
-    outcome = crashed_and_resumed(root, Fate(at, is_written=is_written))
+    outcome = crashed_and_resumed(root, CrashPoint(at, is_written=is_written))
     assert outcome.reason == "success"
     assert folder_state(root) == files
     assert phases_of(root) == phases

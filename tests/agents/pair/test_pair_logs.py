@@ -7,7 +7,7 @@ from holdfast.agents.pair.logs import LONGEST_TASK, begin_pair, find_pair, lock_
 from holdfast.errors import InputError, NotFound
 from holdfast.pair.handover import FileNote, Handover, HandoverProblem
 from holdfast.store import SqliteStore
-from support.pair_plays import pair_of
+from support.pair_runs import pair_of
 from support.pair_values import layout_in, write_results
 
 

@@ -1,4 +1,4 @@
-"""Recordings that teach something plain: what defines a function is edited eight steps later, nothing else is."""
+"""Recordings to fit weights on: a line that defines a function is edited eight steps later, no other line is."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from holdfast.packing.profile import CODE
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import read_recordings
 from holdfast.tokenizers import load_tokenizer
-from support.errands import write_recordings
 from support.evidence import called, result, user
+from support.evidence_recordings import write_recordings
 
 LATER = 8
 PROFILE = replace(
@@ -30,7 +30,7 @@ BUDGET = 1_500
 ORDER = ReplayOptions(("lines",), (BUDGET,), (PRICES["standard"],), profiles={"lines": PROFILE})
 
 
-def lesson(id_: str = "one", steps: int = 24, *, source: str = "lessons", rows: int = 8) -> dict[str, Any]:
+def fit_recording(id_: str = "one", steps: int = 24, *, source: str = "fit", rows: int = 8) -> dict[str, Any]:
     messages = [user(f"Go through the modules of {id_}.")]
     for n in range(steps):
         if n >= LATER:
@@ -54,8 +54,8 @@ def path(id_: str, number: int) -> str:
     return f"src/parts/module_{id_}_{number}.py"
 
 
-def write_lessons(path_: Path, *ids: str, source: str = "lessons", steps: int = 24) -> Path:
-    return write_recordings(path_, *(lesson(id_, steps, source=source) for id_ in ids))
+def write_fit_recordings(path_: Path, *ids: str, source: str = "fit", steps: int = 24) -> Path:
+    return write_recordings(path_, *(fit_recording(id_, steps, source=source) for id_ in ids))
 
 
 def studied(folder: Path, recording: dict[str, Any]) -> Study:

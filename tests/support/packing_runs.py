@@ -1,4 +1,4 @@
-"""Running a log through the packer as an agent would: a fold if one is due, a pack before every reply."""
+"""Run a log through the packer as an agent would: a fold if one is due, a pack before every reply."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -31,7 +31,7 @@ class Request(Struct):
     settled: bool
 
 
-def drive(entries: list[Entry], profile: Profile) -> Iterator[Request]:
+def pack_each_request(entries: list[Entry], profile: Profile) -> Iterator[Request]:
     window = Window(profile, counter())
     for at, entry in enumerate(entries):
         if isinstance(entry.event, AssistantReplied):

@@ -1,4 +1,4 @@
-"""Pairs for tests: a folder, two scripted models, whatever roles; played to an end and resumed."""
+"""Pairs for tests: a folder, two scripted models, any roles; run to an end and resumed."""
 
 import asyncio
 from pathlib import Path
@@ -47,7 +47,7 @@ def pair_of(text: str = PLANNER_WORKER, **changes) -> Pair:
     return parse_pair(text, "test.toml", lambda _: "")
 
 
-class Play:
+class PairRun:
     """A folder, and a pair that is opened in it again and again."""
 
     def __init__(self, folder: Path, pair: Pair | None = None) -> None:
@@ -63,9 +63,9 @@ class Play:
     ) -> PairOutcome:
         """Both scripts are lists of replies; each is told to the end."""
         self.models = self.scripts(first, second)
-        wish = AgentOptions(root=self.root, store=self.store, mode="auto", sandbox="off")
+        options = AgentOptions(root=self.root, store=self.store, mode="auto", sandbox="off")
         given = {
-            "agent": wish,
+            "agent": options,
             "pair": None if goes_on else self.pair,
             "task": "" if goes_on else "Do it.",
             **more,
@@ -93,14 +93,14 @@ class Play:
             for role, replies in zip(self.pair.roles, (first, second), strict=True)
         )
 
-    async def _run(self, wish: PairOptions, people: PairCallbacks) -> PairOutcome:
-        opened = await open_pair(wish, people, env={}, models=self.models)
+    async def _run(self, options: PairOptions, people: PairCallbacks) -> PairOutcome:
+        opened = await open_pair(options, people, env={}, models=self.models)
         try:
-            return await self._told(opened)
+            return await self._run_opened(opened)
         finally:
             await opened.close()
 
-    async def _told(self, opened: OpenedPair) -> PairOutcome:
+    async def _run_opened(self, opened: OpenedPair) -> PairOutcome:
         outcome = await opened.orchestrator.run()
         self.phases = [*opened.orchestrator.journal.phases]
         return outcome

@@ -5,7 +5,7 @@ import itertools
 import threading
 
 
-class Swapping:
+class PathSwapper:
     """Swaps `name` between two states as fast as it can, by atomic renames."""
 
     def __init__(self, name, make_good, make_bad):

@@ -1,11 +1,11 @@
-"""People for pairs in tests, and the shortest work that a pair can do."""
+"""Approvals for pairs in tests, and the shortest work that a pair can do."""
 
 from collections.abc import Callable
 
 from holdfast.agents.pair.decisions import Approvals, FileApprovals
 from holdfast.agents.pair.startup import PairCallbacks
 from holdfast.pair.phases import DecisionMade, DecisionRequested, Phase
-from support.pair_plays import hand_over, write
+from support.pair_runs import hand_over, write
 
 PLAN = write("plan.md", "1. build\n")
 DESIGNED = hand_over("plan.md", design=["plan.md"])

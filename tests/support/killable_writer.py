@@ -1,6 +1,6 @@
 """Writers to be killed: a process that has everything loaded and forks one for each line it reads.
 
-    python file_killing.py <folder>
+    python killable_writer.py <folder>
 
 Each answers with its id as soon as it can write, and then writes until it is killed: files that say in every line
 which version they are.

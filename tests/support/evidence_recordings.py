@@ -8,8 +8,8 @@ from typing import Any
 from support.evidence import called, result, user
 
 
-def errand(
-    id_: str = "errand", steps: int = 14, *, words: int = 120, source: str = "errands"
+def make_recording(
+    id_: str = "recording", steps: int = 14, *, words: int = 120, source: str = "evidence"
 ) -> dict[str, Any]:
     """A neutral recording: each result names a file that is read eight steps later."""
     messages = [user(f"Go through the modules of {id_}.")]

@@ -1,4 +1,4 @@
-"""Recorded work of real agents, where the environment names a folder with it."""
+"""Recordings of real agents, if the environment names a folder with them."""
 
 import os
 from pathlib import Path

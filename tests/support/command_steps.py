@@ -1,4 +1,4 @@
-"""Work on parts: steps that run a command each and see its result, with words that stand nowhere else."""
+"""Steps that each run a command and see its result, with words that occur nowhere else."""
 
 from holdfast.events import Event
 from holdfast.session import Session
