@@ -272,6 +272,6 @@ def test_a_token_limit_counts_all_tries_for_a_valid_answer(tmp_path):
         ModelReply(parts=(Text("no json"),), stop="end", usage=Usage(8, 2)), repeat_last=True
     )
     request = HeadlessRequest("List.", schema=OutputSchema({"type": "object"}, "test"))
-    options = wish(repository(tmp_path), limits=RunLimits(tokens=20))
-    result = asyncio.run(run_headless(options, request, model=model, env=NOWHERE))
+    chosen = options(repository(tmp_path), limits=RunLimits(tokens=20))
+    result = asyncio.run(run_headless(chosen, request, model=model, env=NOWHERE))
     assert (result.outcome, result.spent.usage.total, len(model.requests)) == ("schema", 20, 2)

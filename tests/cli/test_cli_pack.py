@@ -9,6 +9,7 @@ from command_line import call, holdfast, json_file, lines_file, neutral, work
 
 from holdfast.packing.validator import check
 
+INVENTORY = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"
 MARK = re.compile(r'Recall\(id=\\?"([ae]\w+)')
 
 
@@ -47,6 +48,18 @@ def test_sizes_in_the_account_are_those_of_the_pack(recording: Path) -> None:
     *layers, total = (int(part.replace(",", "")) for part in tokens[1].split())
     assert sum(layers) == total == found["tokens"]
     assert found["messages"] == holdfast("pack", recording, "--budget", "8k").json
+
+
+def test_the_parts_of_an_overflow_add_up() -> None:
+    done = holdfast("pack", INVENTORY, "--budget", "2k", "--no-store")
+    assert done.code == 5
+    said = re.search(r"what may not be cut takes (\d,\d{3}) tokens, and the budget leaves 1,840", done.err)
+    assert said is not None
+    listed = re.findall(r"^(\S.*?) {2,}([\d,]+)$", done.err, re.MULTILINE)
+    *parts, total = [(name, _parse(tokens)) for name, tokens in listed]
+    assert {"message overhead", "notes of folds"} <= dict(parts).keys()
+    assert total == ("total", _parse(said[1])) == ("total", sum(tokens for _, tokens in parts))
+    assert "\nthe budget is 2,000 tokens\n" in done.err
 
 
 def test_explain_groups_cuts_by_kind(recording: Path) -> None:

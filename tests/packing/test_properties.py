@@ -3,6 +3,8 @@
 One pass over a log checks every request in it against every property, since making the packs is what takes time.
 """
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import example, given, settings
@@ -55,8 +57,11 @@ def requests(entries: list[Entry], profile: str, budget: int):
     try:
         yield from pack_each_request(entries, TRIED[profile].scaled_to(budget))
     except ContextOverflow as overflow:
-        named = overflow.parts
-        assert named, "an overflow names what may not be cut"
+        taken = re.search(r"takes ([\d,]+) tokens", overflow.message)
+        assert taken, "an overflow says how much may not be cut"
+        sizes = [tokens for _, tokens in overflow.parts]
+        assert sum(sizes) == int(taken[1].replace(",", "")), "its parts add up"
+        assert min(sizes) > 0
 
 
 @pytest.mark.slow

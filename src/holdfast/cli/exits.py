@@ -68,9 +68,11 @@ def _report(error: BaseException) -> int:
             if isinstance(error, ContextOverflow):
                 # Imported late: only this error has a table.
                 from holdfast.cli.tables import name, number, say_table  # noqa: PLC0415
+                from holdfast.numbers import grouped  # noqa: PLC0415
 
-                rows = [*error.parts, ("budget", error.budget)]
+                rows = [*error.parts, ("total", sum(tokens for _, tokens in error.parts))]
                 say_table([name("may not be cut"), number("tokens")], rows, totals=1)
+                say(f"the budget is {grouped(error.budget)} tokens")
             hint(error.hint)
             return error.exit_code
         case click.ClickException():

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from holdfast.errors import ContextOverflow
 from holdfast.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from holdfast.numbers import grouped
 from holdfast.packing.layers import LAYER_NAMES, Cut, Layer, Pack
 from holdfast.packing.rendering.blocks import BRIDGE
 from holdfast.packing.view import WindowView
@@ -22,8 +23,8 @@ def pack(view: WindowView) -> Pack:
     profile = view.profile
     if tokens > profile.hard_limit:
         raise ContextOverflow(
-            f"the pack takes {tokens} tokens, and the budget leaves {profile.hard_limit}",
-            parts=view.floor_parts(),
+            f"the pack takes {grouped(tokens)} tokens, and the budget leaves {grouped(profile.hard_limit)}",
+            parts=view.floor_parts(tokens),
             budget=profile.window,
             hint="fold first, or raise the budget",
         )
@@ -44,8 +45,8 @@ def _check_stable_cap(view: WindowView, tool_tokens: int) -> None:
     cap, taken = view.profile.stable_cap, view.stable.tokens + tool_tokens
     if cap and taken > cap:
         raise ContextOverflow(
-            f"the stable layer takes {taken} tokens, and its cap is {cap}",
-            parts=view.floor_parts(),
+            f"the stable layer takes {grouped(taken)} tokens, and its cap is {grouped(cap)}",
+            parts=view.stable_parts(),
             budget=view.profile.window,
             hint="raise `stable_cap`, or shorten the largest part",
         )

@@ -42,6 +42,15 @@ class Memory(Struct, frozen=True):
     excerpts: dict[tuple[KeptLines, ...], str] = field(default_factory=dict)
 
 
+class Floor(Struct, frozen=True):
+    """Sizes when nothing more can go: of each item by its position, of all notes, the summary and the recap."""
+
+    item_tokens: Callable[[int], int]
+    notes: int
+    summary: int
+    recap: int
+
+
 class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     profile: Profile
     context: RenderContext
@@ -186,18 +195,49 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         entries = (kept.step for kept in note.kept)
         return {e: self.transcript.items[self.positions[e]] for e in entries if e in self.positions}
 
-    def floor_parts(self, item_tokens: Callable[[int], int] | None = None) -> tuple[tuple[str, int], ...]:
-        """(name, tokens) of the pinned parts, of user text and of steps, largest first: for the error that names
-        what may not be cut. `item_tokens` gives what the item at a position takes once all that can go is gone."""
-        item_tokens, count, transcript = item_tokens or self.item_tokens, self.counter, self.transcript
+    def stable_parts(self) -> tuple[tuple[str, int], ...]:
+        """(name, tokens) of the stable layer and the tool definitions, largest first; they add up to its size."""
+        parts = self._pinned_parts()
+        return _ranked(parts, self.stable.tokens + self.stable.tool_tokens)
+
+    def floor_parts(self, total: int, floor: Floor | None = None) -> tuple[tuple[str, int], ...]:
+        """(name, tokens) of everything in a pack of `total` tokens, largest first: for the error that names what
+        may not be cut. `floor` has the sizes after all that could go is gone; they add up to `total`."""
+        transcript = self.transcript
+        if floor is None:
+            notes = sum(block.tokens for _, block in self.notes.values())
+            fixed = self.fixed_tokens
+            floor = Floor(lambda at: self.blocks[at].tokens, notes, fixed["summary"], fixed["tail"])
         parts = {
-            "system prompt": count.text(transcript.system),
-            "tool definitions": self.stable.tool_tokens,
-            **{f"rules {path}": count.text(text) for path, text in transcript.rules.items()},
-            **{f"context {key}": count.text(text) for key, text in transcript.contexts.items()},
-            "summary": count.messages(self.summary),
-            "todo recap": count.messages(self.tail),
-            "user messages": sum(item_tokens(i.position) for i in transcript.items if isinstance(i, User)),
-            "steps": sum(item_tokens(step.position) for step in transcript.steps),
+            **self._pinned_parts(),
+            "summary": floor.summary,
+            "todo recap": floor.recap,
+            "user messages": sum(
+                floor.item_tokens(i.position) for i in transcript.items if isinstance(i, User)
+            ),
+            "queued user messages": sum(block.tokens for block in self.waiting),
+            "steps": sum(floor.item_tokens(step.position) for step in transcript.steps),
+            "notes of folds": floor.notes,
         }
-        return tuple(sorted(((n, t) for n, t in parts.items() if t), key=lambda p: (-p[1], p[0])))
+        return _ranked(parts, total)
+
+    def _pinned_parts(self) -> dict[str, int]:
+        count, transcript = self.counter, self.transcript
+        texts = {
+            "system": {"system prompt": transcript.system},
+            "rules": {f"rules {path}": text for path, text in transcript.rules.items()},
+            "context": {f"context {key}": text for key, text in transcript.contexts.items()},
+        }
+        pinned = {
+            name: count.text(text)
+            for kind in self.profile.pinned_order
+            for name, text in texts.get(kind, {}).items()
+            if text.strip()
+        }
+        return {**pinned, "tool definitions": self.stable.tool_tokens}
+
+
+def _ranked(parts: Mapping[str, int], total: int) -> tuple[tuple[str, int], ...]:
+    """The parts that take anything, largest first. What messages take besides their text makes up the total."""
+    named = {**parts, "message overhead": total - sum(parts.values())}
+    return tuple(sorted(((n, t) for n, t in named.items() if t), key=lambda p: (-p[1], p[0])))

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from holdfast.errors import ContextOverflow
+from holdfast.numbers import grouped
 from holdfast.redaction import redact
 from holdfast.review.diff import Diff, Hunk
 from holdfast.review.escaping import code_block, code_span, escape_inline
@@ -62,7 +63,7 @@ def build_static_context(
     while count(text := _page(diff, index, ranked, named, taken)) > budget:
         if not taken:
             raise ContextOverflow(
-                f"the shortest view of this change takes {count(text)} tokens",
+                f"the shortest view of this change takes {grouped(count(text))} tokens",
                 parts=(("static context", count(text)),),
                 budget=budget,
             )

@@ -12,6 +12,7 @@ from msgspec import Struct
 from holdfast.errors import ContextOverflow
 from holdfast.lab.policy import NamedPolicy, Task
 from holdfast.lab.scored_message import read_message
+from holdfast.numbers import grouped
 from holdfast.wire.content_blocks import WireDict
 
 
@@ -110,7 +111,7 @@ class StepHistory:
     def overflow(self) -> ContextOverflow:
         newest = sum(self.sizes[self.starts[-1] :])
         return ContextOverflow(
-            f"the newest step takes {newest} tokens, and the budget is {self.budget}",
+            f"the newest step takes {grouped(newest)} tokens, and the budget is {grouped(self.budget)}",
             parts=(("newest step", newest),),
             budget=self.budget,
             hint="raise the budget",

@@ -19,7 +19,7 @@ from holdfast.packing.lines.passages import RESULT, PassageSource, shown_texts
 from holdfast.packing.lines.scoring import LineChooser, ShownLines, numbers_by_passage, shown_in
 from holdfast.packing.rendering.blocks import UserDisplay, render_user
 from holdfast.packing.rendering.fixed_layers import summary_messages
-from holdfast.packing.view import LevelCap, WindowView
+from holdfast.packing.view import Floor, LevelCap, WindowView
 from holdfast.views.transcript import Step, User
 
 FILLINGS = 2
@@ -43,6 +43,7 @@ class FoldDraft:
         """Items from the start of the log that one note for whole rounds will replace."""
         self.recap_lines = 0
         self.summary_sentences = 0
+        self._summary, self._recap = view.fixed_tokens["summary"], view.fixed_tokens["tail"]
         self.before = view.total
         self.total = view.total + grown
         self.messages = view.message_count
@@ -102,11 +103,19 @@ class FoldDraft:
         """One sentence per line of the summary."""
         self.summary_sentences = 1
         short = summary_messages(self.view.context, self.view.transcript.compactions, 1)
-        self.total -= self.view.fixed_tokens["summary"] - self._count(short)
+        self._summary = self._count(short)
+        self.total -= self.view.fixed_tokens["summary"] - self._summary
 
     def shorten_recap(self) -> None:
         self.recap_lines = 1
-        self.total -= self.view.fixed_tokens["tail"] - self._count(self.view.recap(1))
+        self._recap = self._count(self.view.recap(1))
+        self.total -= self.view.fixed_tokens["tail"] - self._recap
+
+    def parts(self) -> tuple[tuple[str, int], ...]:
+        """(name, tokens) of everything that this draft leaves, largest first; they add up to its total."""
+        return self.view.floor_parts(
+            self.total, Floor(self.item_tokens, self.note_tokens, self._summary, self._recap)
+        )
 
     def hide_until(self, end: int) -> None:
         """One note for all items before position `end`, user messages included."""

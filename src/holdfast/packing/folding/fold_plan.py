@@ -6,6 +6,7 @@ one batch down to the low-water mark, never a window that rolls with each reques
 
 from holdfast.errors import ContextOverflow
 from holdfast.events import Folded
+from holdfast.numbers import grouped
 from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.folding.ladder import (
     Excess,
@@ -207,12 +208,13 @@ def _fold_ended_rounds(draft: FoldDraft) -> None:
 
 def _overflow(draft: FoldDraft) -> ContextOverflow:
     view = draft.view
-    parts = view.floor_parts(draft.item_tokens)
+    parts = draft.parts()
+    largest = ", ".join(f"{name} {grouped(tokens)}" for name, tokens in parts[:3])
     limit = min(view.profile.hard_limit, view.refused or view.profile.hard_limit)
     refused = "the provider refused, and " if view.refused else ""
     return ContextOverflow(
-        f"{refused}what may not be cut takes {draft.total} tokens, and the budget leaves {limit}",
+        f"{refused}what may not be cut takes {grouped(draft.total)} tokens, and the budget leaves {grouped(limit)}",
         parts=parts,
         budget=view.profile.window,
-        hint="raise the budget, or shorten the largest part: " + ", ".join(f"{n} {t}" for n, t in parts[:3]),
+        hint=f"raise the budget, or shorten the largest part: {largest}",
     )
