@@ -443,6 +443,32 @@ def test_a_message_that_is_none_gets_a_sentence():
             holdfast.Session().append(message)
 
 
+@pytest.mark.parametrize(
+    "content", [{}, {"content": 5}, {"content": None}, {"content": ""}, {"content": [5]}]
+)
+@pytest.mark.parametrize("role", ["user", "assistant", "system"])
+def test_a_list_without_text_names_the_message_and_not_its_role(role, content):
+    with pytest.raises(InputError) as raised:
+        holdfast.pack([{"role": "robot", "content": "beep"}, {"role": role, **content}])
+    assert raised.value.message == f"the list of messages has no text in message 1 (`{role}`)."
+    assert raised.value.hint == "`content` must be a non-empty string or a list of parts."
+
+
+@pytest.mark.parametrize("messages", [None, 5, "hello", {"role": "user", "content": "x"}])
+def test_what_is_no_list_of_messages_gets_a_sentence(messages):
+    with pytest.raises(InputError, match=r"the messages are .*, not a list") as raised:
+        holdfast.pack(messages)
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize("arguments", [None, "x", ["x"]])
+def test_what_is_no_dict_of_arguments_gets_a_sentence(arguments):
+    packed = holdfast.pack([{"role": "user", "content": "x"}])
+    for answer in (holdfast.Session().recall, packed.recall):
+        with pytest.raises(InputError, match=r"the arguments of Recall are .*, not a dict"):
+            answer(arguments)
+
+
 def test_a_budget_below_the_pinned_parts_lists_them():
     with pytest.raises(ContextOverflow) as raised:
         holdfast.pack(

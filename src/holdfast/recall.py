@@ -164,6 +164,15 @@ def answer_recall(
     return _answer(found, asked), False
 
 
+def check_arguments(arguments: object) -> None:
+    """Refuse what a caller passes in place of the arguments of a call."""
+    if not isinstance(arguments, Mapping):
+        raise InputError(
+            f"the arguments of Recall are of type `{type(arguments).__name__}`, not a dict",
+            hint='pass a dict such as {"id": "a0123456789ab"}; decode the arguments of a call if they are JSON',
+        )
+
+
 def _asked(arguments: Mapping[str, Json]) -> dict[str, str]:
     """The arguments that were given, as strings; models also write numbers, pairs and empty strings."""
     known = RECALL_TOOL.schema["properties"]

@@ -12,7 +12,7 @@ from holdfast.errors import HoldfastError
 from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, UserMessage
 from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.validator import check
-from holdfast.recall import answer_recall
+from holdfast.recall import answer_recall, check_arguments
 from holdfast.store.protocol import Store
 from holdfast.wire.anthropic import anthropic_message, anthropic_tool, join_anthropic, to_anthropic
 from holdfast.wire.openai import join_openai, openai_message, openai_tool, to_openai
@@ -48,6 +48,7 @@ class Packed(Struct, frozen=True):
         return write(self.pack.messages, self.pack.tools).losses
 
     def recall(self, arguments: WireDict) -> str:
+        check_arguments(arguments)
         return answer_recall(self.store, arguments, log=self.log or None)[0]
 
 

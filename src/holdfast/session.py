@@ -20,7 +20,7 @@ from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
-from holdfast.recall import RECALL_TOOL, answer_recall
+from holdfast.recall import RECALL_TOOL, answer_recall, check_arguments
 from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
@@ -161,6 +161,7 @@ class Session:
 
     def recall(self, arguments: WireDict) -> str:
         """What the Recall tool answers."""
+        check_arguments(arguments)
         return answer_recall(self.store, arguments, log=self.log.id)[0]
 
     def close(self) -> None:

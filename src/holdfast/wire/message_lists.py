@@ -3,7 +3,7 @@
 Rule: nothing is repaired, message by message; what could not be kept is said in notes or in `Noted` events.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -79,6 +79,12 @@ def read_message_list(value: Json, builder: RecordingBuilder, id: str = "") -> R
         builder.extend(read(obj(message), builder.names, losses, opening=False), place=place)
     if messages and builder.is_empty() and not opening:
         roles = ("user", "assistant") if is_anthropic else OPENAI_ROLES
+        for place, message in enumerate(map(obj, messages)):
+            if (role := message.get("role")) in roles:
+                builder.refuse(
+                    f"has no text in message {place} (`{role}`)",
+                    hint="`content` must be a non-empty string or a list of parts",
+                )
         builder.refuse("has no message with a known role", hint=f"the roles are {', '.join(roles)}")
     return builder.finish(id, meta={"model": request.get("model")})
 
@@ -91,6 +97,11 @@ def recording_from_messages(
     format: str | None = None,  # noqa: A002
 ) -> Recording:
     """A recording from a list of OpenAI or Anthropic messages, told apart by shape unless `format` is given."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise InputError(
+            f"the messages are of type `{type(messages).__name__}`, not a list.",
+            hint='pass a list such as [{"role": "user", "content": "Fix the parser."}].',
+        )
     losses = Losses()
     request = _checked_json(
         {"messages": list(messages), "system": system, "tools": list(tools or ())}, losses
