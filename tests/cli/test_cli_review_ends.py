@@ -40,6 +40,7 @@ def test_findings_alone_are_no_failure(repo: Repo) -> None:
 def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
     repo.write("src/shop.py", AFTER)
     assert holdfast("review", "--no-model", "-q", "--fail-on", "critical") == (0, b"", "")
+    assert holdfast("review", "-q") == (0, b"", ""), "nor that no model is chosen"
     loud = holdfast("review", "--no-model", "-q", "--fail-on", "high")
     assert loud.code == 1
     assert CLAIM in loud.text

@@ -74,6 +74,14 @@ def test_a_model_reviews_and_the_threshold_decides_the_exit_code(tmp_path):
 
 
 @pytest.mark.slow
+def test_quiet_prints_nothing_of_a_review_that_passes(tmp_path):
+    repo = repository(tmp_path)
+    with serving(says(finding(repo)), says("One bug.")) as server:
+        done = review(repo, server, "--quiet", "--fail-on", "critical")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.slow
 def test_a_follow_up_is_answered_from_the_same_log(tmp_path):
     repo = repository(tmp_path)
     with serving(says(finding(repo)), says("One bug."), says("Because user may be None.")) as server:

@@ -134,17 +134,20 @@ def command(
     if resumes and no_model:
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     code = 0
-    if resumes or (not no_model and _has_model(asked["model"])):
+    is_by_model = resumes or (not no_model and _has_model(asked["model"]))
+    if is_by_model:
         only_answers = resumes and form is None and fail_on is None and output == STDOUT
         change = None if resumes else spec
-        review, report, code = _review_by_model(ctx, request, change, only_answers, log=log, **asked)
+        review, report, code = _review_by_model(
+            ctx, request, change, only_answers, log=log, is_quiet=quiet, **asked
+        )
     else:
         review = _review_by_rules(spec)
         report = review.report()
-        if not no_model:
-            note(UNASKED)
     failed = fail_on is not None and reaches_severity(report.findings.kept, fail_on)
     if not quiet or failed:
+        if not (is_by_model or no_model):
+            note(UNASKED)
         _show(report, form, output)
         _say_notes(review, spec, report, output)
     if failed or code:
@@ -152,7 +155,7 @@ def command(
 
 
 def _review_by_model(
-    ctx: click.Context, request: str, spec: str | None, only_answers: bool, **asked: Any
+    ctx: click.Context, request: str, spec: str | None, only_answers: bool, *, is_quiet: bool, **asked: Any
 ) -> tuple[Review, ReviewReport, int]:
     """The review, its report and the exit code; without `spec`, of the stored review. Exits if there is none."""
     # Imported late: this takes longer to load than all rules take to run.
@@ -165,7 +168,7 @@ def _review_by_model(
         ctx.exit(ask_review(options, request))
     change = None if spec is None else (spec, _piped() if spec == STDIN else None)
     with _progress() as tell:
-        done, code = review_change(options, change, request, tell)
+        done, code = review_change(options, change, request, tell, is_quiet=is_quiet)
     if done is None:
         ctx.exit(code)
     return done.review, done.report, code

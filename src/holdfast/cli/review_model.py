@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from holdfast.agents.model_choice import NoModel
+from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Stop
 from holdfast.agents.reviewer.review_session import (
@@ -25,27 +26,35 @@ from holdfast.errors import InputError
 
 
 def review_change(
-    options: AgentOptions, change: tuple[str, str | None] | None, request: str, tell: Callable[[str], None]
+    options: AgentOptions,
+    change: tuple[str, str | None] | None,
+    request: str,
+    tell: Callable[[str], None],
+    *,
+    is_quiet: bool = False,
 ) -> tuple[ReviewOutcome | None, int]:
     """Let a model review a change, or answer about the stored review if there is no change; and the exit code."""
 
     def began(opened: OpenedReview) -> None:
         tell("")
-        for one in opened.notes:
+        for one in opened.notes if not is_quiet else ():
             warn(one)
 
+    def watch(notice: Notice) -> None:
+        if not is_quiet:
+            output.watch(notice)
+
+    output = TextOutput()
     which = ReviewedChange(*change) if change else None
     try:
-        done = asyncio.run(
-            run_review(options, which, request, watch=TextOutput().watch, tell=tell, began=began)
-        )
+        done = asyncio.run(run_review(options, which, request, watch=watch, tell=tell, began=began))
     except NoModel as error:
         tell("")
         say_no_model(error.message, error.found, error.hint)
         return None, error.exit_code
     except ReviewInterrupted as error:
         return None, 128 + error.signal
-    return done, _say_end(done)
+    return done, _say_end(done, is_quiet=is_quiet)
 
 
 def ask_review(options: AgentOptions, question: str) -> int:
@@ -74,7 +83,7 @@ def _questions(given: str) -> Iterator[str]:
             yield asked
 
 
-def _say_end(done: ReviewOutcome) -> int:
+def _say_end(done: ReviewOutcome, *, is_quiet: bool) -> int:
     """Say how the run ended; its exit code, 0 where the reviewer finished."""
     code = 0
     match done.end:
@@ -85,5 +94,6 @@ def _say_end(done: ReviewOutcome) -> int:
         case Ask(question=question):
             say_error(question)
             code = EXIT_CODES["ask"]
-    say(format_spending(done.spent, done.log, is_priced=done.is_priced))
+    if code or not is_quiet:
+        say(format_spending(done.spent, done.log, is_priced=done.is_priced))
     return code
