@@ -26,6 +26,9 @@ def test_folding_recall_an_edit_and_the_tests_are_all_seen(shown, tmp_path, stor
     assert ["Exit code: 1" in runs[0], "Exit code: 0" in runs[1]] == [True, True], "it failed, then it passed"
     assert "TodoWrite – [x]" in shown.err
     assert "cached), $0." in lines[-1]
+    assert "log l" not in shown.err, "no id of a log that nobody can open"
+    assert "the log of this tour is deleted with its scratch repository" in shown.text
+    assert "status line" not in shown.err + shown.text, "there is none without a screen"
     assert shown.text.startswith("Fixed: `shop/prices.py:9`")
     assert not list(tmp_path.glob("holdfast-tour-*")), "the scratch folder is gone"
     assert not store.exists(), "the person's own store is untouched"

@@ -44,8 +44,11 @@ class TextOutput:
             say_error(result.sentence)
             hint(result.hint)
         if result.log:
-            say(format_spending(result.spent, result.log, is_priced=result.is_priced))
+            self.say_spending(result)
         self.write(result)
+
+    def say_spending(self, result: RunResult) -> None:
+        say(format_spending(result.spent, result.log, is_priced=result.is_priced))
 
     def write(self, result: RunResult) -> None:
         if result.outcome == "done":
@@ -140,11 +143,11 @@ def _describe_call(news: CallFinished) -> str:
     return f"{head} – {mark}{first[:LONGEST_SHOWN]} ({news.seconds:.1f} s)"
 
 
-def format_spending(spent: Spent, log: str, *, is_priced: bool) -> str:
+def format_spending(spent: Spent, log: str = "", *, is_priced: bool) -> str:
     cached = f" ({spent.usage.cache_read:,} cached)" if spent.usage.cache_read else ""
     dollars = [f"${spent.dollars:.4f}"] if is_priced else []
     tokens = f"{spent.usage.total:,} tokens{cached}"
-    return ", ".join([counted(spent.steps, "step"), tokens, *dollars, f"log {log}"])
+    return ", ".join([counted(spent.steps, "step"), tokens, *dollars, *([f"log {log}"] if log else [])])
 
 
 class Observers:

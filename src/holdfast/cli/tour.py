@@ -5,10 +5,10 @@ Rule: it needs no key and no network, works in a scratch folder, and leaves noth
 
 import click
 
-from holdfast.agents.coding.headless import HeadlessRequest
+from holdfast.agents.coding.headless import HeadlessRequest, RunResult
 from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
-from holdfast.cli.event_output import TextOutput
+from holdfast.cli.event_output import TextOutput, format_spending
 from holdfast.cli.options import common_options
 from holdfast.cli.resume import has_screen, open_screen
 from holdfast.cli.run import run_agent
@@ -16,7 +16,7 @@ from holdfast.cli.streams import say
 from holdfast.tour.scratch_repository import scratch_folder
 from holdfast.tour.tour_model import PACED, PLAIN
 
-PROMPT = "The total of a cart is wrong by a cent. Find out why, and mend it."
+PROMPT = "The total of a cart is wrong by a cent. Find out why, and fix it."
 
 INVITATION = "A tour: type anything and press Enter to begin · Ctrl+D leaves"
 
@@ -52,6 +52,10 @@ def command(ctx: click.Context, plain: bool) -> None:
 
 class TourOutput(TextOutput):
     """The usual lines, and also what the model says between its calls, and how full the window is."""
+
+    def say_spending(self, result: RunResult) -> None:
+        """Without the log's id: the log goes with the scratch repository."""
+        say(format_spending(result.spent, is_priced=result.is_priced))
 
     def watch(self, notice: Notice) -> None:
         match notice:

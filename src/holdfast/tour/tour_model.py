@@ -21,10 +21,11 @@ from holdfast.models.scripted import CHARS_PER_TOKEN
 
 
 class Beat(Struct, frozen=True):
-    """What is said, and the calls that go with it."""
+    """What is said, and the calls that go with it. `plain` is said instead where there is no screen."""
 
     says: str
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    plain: str = ""
 
 
 def _todos(*states: str) -> tuple[str, dict[str, Any]]:
@@ -41,6 +42,15 @@ EDITS = [
     },
     {"old_string": "rounding=ROUND_HALF_UP", "new_string": "rounding=ROUND_HALF_EVEN"},
 ]
+
+FIXED = (
+    "Fixed: `shop/prices.py:9` now rounds half a cent to the even neighbour, as decision 17 says, "
+    "and the tests pass."
+)
+FAREWELL = (
+    "Every session is kept in a log and can be resumed, but the log of this tour is deleted with its scratch "
+    "repository.\n\nWith a model of your own: `holdfast --model provider/name`. `holdfast models` lists them."
+)
 
 BEATS = (
     Beat(
@@ -64,6 +74,7 @@ BEATS = (
     Beat(
         "And the other one. Watch the status line: it comes close to where a fold begins.",
         (("Read", {"path": "logs/parcels.log"}),),
+        plain="And the other one. Watch the tokens in brackets: they come close to where a fold begins.",
     ),
     Beat("How often does something wait?", (("Grep", {"pattern": "state=waiting"}),)),
     Beat(
@@ -78,11 +89,12 @@ BEATS = (
     Beat("The smallest change that is right:", (("MultiEdit", {"path": "shop/prices.py", "edits": EDITS}),)),
     Beat("Does it hold?", (("Bash", {"command": TESTS}), _todos("completed", "completed", "completed"))),
     Beat(
-        "Fixed: `shop/prices.py:9` now rounds half a cent to the even neighbour, as decision 17 says, and the "
-        "tests pass.\n\nWhat you saw: a todo list, calls side by side, a window that was folded when it filled up, "
+        f"{FIXED}\n\nWhat you saw: a todo list, calls side by side, a window that was folded when it filled up, "
         "a folded text brought back to the letter, an edit with its diff, and on the status line the room, the "
-        "cache and the cost. All of it is in a log that could be resumed.\n\nWith a model of your own: "
-        "`holdfast --model provider/name`. `holdfast models` lists them."
+        f"cache and the cost. {FAREWELL}",
+        plain=f"{FIXED}\n\nWhat you saw: a todo list, calls that ran at the same time, a window that was folded "
+        "when it filled up, a folded text brought back with Recall, an edit, and at the end the tokens, the cache "
+        f"and the cost. {FAREWELL}",
     ),
 )
 
@@ -135,7 +147,8 @@ class TourModel:
         number = min(max(told, default=-1) + 1, len(BEATS) - 1)
         beat = BEATS[number]
         calls = [ToolCall(f"tour_{number}_{place}", *call) for place, call in enumerate(beat.calls)]
-        parts: tuple[AssistantPart, ...] = (Text(beat.says), *calls)
+        says = beat.plain if beat.plain and self.name == PLAIN else beat.says
+        parts: tuple[AssistantPart, ...] = (Text(says), *calls)
         usage = self._usage(request, len(msgspec.json.encode(parts)) // CHARS_PER_TOKEN)
         return ModelReply(parts=parts, stop="calls" if calls else "end", usage=usage, model=self.name)
 
