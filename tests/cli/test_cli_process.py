@@ -1,6 +1,7 @@
 """The program as a process: streams, pipes, signals, terminals, shells, and what it loads."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from command_line import command, holdfast, json_file, on_terminal, process, wor
 
 from holdfast.cli.app import COMMANDS, root
 from holdfast.cli.streams import printable
+from holdfast.models.catalogue import load_catalogue
 from holdfast.numbers import counted
 from holdfast.version import __version__
 
@@ -44,6 +46,19 @@ def test_help_is_to_be_had_everywhere() -> None:
         assert max(map(len, done.text.split("\n"))) <= 80
     for name in ("export", "import", "delete", "verify"):
         assert "Examples:" in holdfast("logs", name, "--help").text
+
+
+def test_models_named_in_a_help_are_in_the_catalogue() -> None:
+    known = load_catalogue().models
+    texts = [holdfast(name, "--help").text for name in COMMANDS]
+    named = {found for text in texts for found in re.findall(r"\banthropic/[\w.-]+", text)}
+    assert named
+    assert named <= known.keys()
+
+
+def test_the_help_of_auto_does_not_promise_that_nobody_is_asked() -> None:
+    said = " ".join(holdfast("run", "--help").text.split())
+    assert "auto: ask only where a rule says so" in said
 
 
 def test_the_list_of_commands_says_what_each_command_says() -> None:

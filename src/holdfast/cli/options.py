@@ -134,7 +134,8 @@ permission_options = together(
     click.option(
         "--mode",
         type=click.Choice(MODES),
-        help="plan: change nothing; ask: ask before each change; edit: edit files freely; auto: ask nothing.",
+        help="plan: change nothing; ask: ask before each change; edit: edit files freely; "
+        "auto: ask only where a rule says so.",
     ),
     click.option(
         "--allow",

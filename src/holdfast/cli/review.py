@@ -44,7 +44,7 @@ Examples:
   holdfast review
   holdfast review --diff staged --no-model --fail-on high
   holdfast review --diff main...HEAD --markdown > review.md
-  holdfast review --model anthropic/claude-opus-4-8 "mind the locking"
+  holdfast review --model anthropic/claude-opus-5-5 "mind the locking"
   holdfast review --continue "why is f-0123456789ab high?"
   holdfast review --diff HEAD --sarif -o review.sarif
   git diff v1 v2 | holdfast review --diff - --json
