@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,20 @@ def counted(messages: list[dict[str, Any]]) -> int:
             compact = json.dumps(given, separators=(",", ":"), ensure_ascii=False)
             texts += [call["function"]["name"], given if isinstance(given, str) else compact]
     return sum(map(load_tokenizer().count, texts))
+
+
+def test_one_recording_has_no_interval(recording: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    done = holdfast("replay", recording, *SMALL, "--policy", "newest,code", "--html", page)
+    told = holdfast("replay", recording, *SMALL, "--policy", "newest,code", "--markdown").text
+    hard = report_of(holdfast("replay", recording, *SMALL, "--policy", "newest", "--json")).rows[0].hard
+    assert hard is not None
+    assert hard.low == hard.mean == hard.high
+    for text in (done.text, done.err, told, page.read_text()):
+        assert not re.search(r"(\d\.\d\d)–\1", text)
+    assert "keeps the most: " in done.err
+    assert "95 %" not in done.err
+    assert max(map(len, done.err.splitlines())) <= 80 + len(str(page))
 
 
 def lines_of(raw: bytes) -> list[dict[str, Any]]:

@@ -121,8 +121,8 @@ def test_the_baseline_may_cost_differently_at_each_budget():
 
 def test_the_baseline_costs_one():
     row = one_row(new_score("everything", hard_span=1.0, dollars={"t": 123.0}), policy="everything")
-    assert row.dollars == {"t": Interval(1.0, 1.0, 1.0)}
-    assert row.hard == Interval(1.0, 1.0, 1.0)
+    assert row.dollars == {"t": Interval(1.0, 1.0, 1.0, is_single=True)}
+    assert row.hard == Interval(1.0, 1.0, 1.0, is_single=True)
 
 
 def test_dollars_are_taken_on_recordings_that_both_have():
@@ -132,7 +132,7 @@ def test_dollars_are_taken_on_recordings_that_both_have():
         new_score("fold", "a", dollars={"t": 40.0}),
         new_score("fold", "c", dollars={"t": 1.0}),
     )
-    assert row.dollars == {"t": Interval(0.4, 0.4, 0.4)}
+    assert row.dollars == {"t": Interval(0.4, 0.4, 0.4, is_single=True)}
     assert row.recordings == 2
 
 

@@ -105,14 +105,14 @@ def test_pairs_are_made_on_recordings_that_both_have():
     one = {"p": {"a": 1.0, "b": 9.0}, "q": {"a": 5.0}}
     other = {"p": {"a": 0.25, "c": 7.0}, "r": {"a": 5.0}}
     assert layout_of(one, other) == (("p", ("a",)),)
-    assert Bootstrap(FEW).difference(one, other) == Interval(0.75, 0.75, 0.75)
+    assert Bootstrap(FEW).difference(one, other) == Interval(0.75, 0.75, 0.75, is_single=True)
 
 
 def test_recordings_that_cost_the_baseline_nothing_are_left_out_of_ratios():
     above = {"p": {"a": 5.0, "b": 3.0}, "q": {"a": 1.0}}
     below = {"p": {"a": 10.0, "b": 0.0}, "q": {"a": 0.0}}
     assert ratio_of(above, below) == 0.5
-    assert Bootstrap(FEW).ratio(above, below) == Interval(0.5, 0.5, 0.5)
+    assert Bootstrap(FEW).ratio(above, below) == Interval(0.5, 0.5, 0.5, is_single=True)
 
 
 def test_a_pairing_is_surer_than_two_separate_means():

@@ -28,7 +28,7 @@ from holdfast.cli.streams import (
     write_file,
     write_json,
 )
-from holdfast.cli.tables import Column, print_table, say_table
+from holdfast.cli.tables import Column, print_table, say_table, say_wrapped
 from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors
@@ -213,4 +213,4 @@ def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> N
             f"in {report.seconds:.0f} s; prices `{report.prices}`, relative to `everything`"
         )
         if result := result_sentence(report):
-            say(result)
+            say_wrapped(result)

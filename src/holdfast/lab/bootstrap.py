@@ -62,7 +62,8 @@ class Bootstrap:
             self._known[layout] = BootstrapDraws(layout, self.draws, self._seed)
         top, base = _flat(above, layout), _flat(below, layout)
         drawn = sorted(self._known[layout].ratios(top, base))
-        return Interval(_ratio(top, base, layout), *(percentile(drawn, share) for share in BOUNDS))
+        low, high = (percentile(drawn, share) for share in BOUNDS)
+        return Interval(_ratio(top, base, layout), low, high, is_single=len(top) == 1)
 
     def ratio_difference(self, one: Values, other: Values, below: Values) -> Interval | None:
         """The ratio of one minus that of the other, paired on the recordings that all three have.

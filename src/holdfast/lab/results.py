@@ -82,12 +82,14 @@ class Score(Struct, gc=False):
     """Why there is little to score, such as a recording without actions."""
 
 
-class Interval(Struct, frozen=True, gc=False):
+class Interval(Struct, frozen=True, gc=False, omit_defaults=True):
     """A mean with the bounds of its 95 % bootstrap interval."""
 
     mean: float
     low: float
     high: float
+    is_single: bool = False
+    """Whether it comes from one recording: then all draws are the same, and the bounds say nothing."""
 
 
 class ProjectFigures(Struct, frozen=True, gc=False):

@@ -179,12 +179,17 @@ def _points(
     return across, up, {policy: placed for policy, placed in points.items() if placed}
 
 
+def _with_bounds(interval: Interval) -> str:
+    bounds = figures.bounds(interval)
+    return figures.decimal(interval.mean) + (f" ({bounds})" if bounds != figures.NONE else "")
+
+
 def _spot(point: CurvePoint) -> Data:
     faults = faults_of(point.row)
     told = [
         f"{figures.plain(point.row.policy)} at {figures.budget(point.row.budget)}",
-        f"recall {figures.decimal(point.recall.mean)} ({figures.bounds(point.recall)})",
-        f"dollars {figures.decimal(point.dollars.mean)} ({figures.bounds(point.dollars)})",
+        f"recall {_with_bounds(point.recall)}",
+        f"dollars {_with_bounds(point.dollars)}",
         *faults,
     ]
     return {

@@ -55,14 +55,16 @@ def signed(value: float | None) -> str:
 
 
 def bounds(interval: Interval | None) -> str:
-    if interval is None or not (isfinite(interval.low) and isfinite(interval.high)):
+    if interval is None or interval.is_single or not (isfinite(interval.low) and isfinite(interval.high)):
         return NONE
     return f"{decimal(interval.low)}–{decimal(interval.high)}"
 
 
 def signed_bounds(interval: Interval | None) -> str:
     """With `to`, since a dash beside a minus misleads."""
-    return NONE if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
+    if interval is None or interval.is_single:
+        return NONE
+    return f"{signed(interval.low)} to {signed(interval.high)}"
 
 
 def mean(interval: Interval | None) -> float | None:

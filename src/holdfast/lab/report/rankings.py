@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.lab.report.figures import bounds, budget, decimal, listed, mean, plain
+from holdfast.lab.report.figures import NONE, bounds, budget, decimal, listed, mean, plain
 from holdfast.lab.results import AGES, BASELINE, KINDS, Interval, PolicyComparison, PolicyRow, ReplayReport
 from holdfast.numbers import counted, grouped
 
@@ -91,7 +91,7 @@ def reference_of(report: ReplayReport) -> str:
 
 def verdict(difference: Interval | None) -> str:
     """Whether the interval of a difference leaves out zero, and on which side."""
-    if difference is None:
+    if difference is None or difference.is_single:
         return ""
     return "▲" if difference.low > 0 else "▼" if difference.high < 0 else "≈"
 
@@ -179,8 +179,9 @@ def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".
     if not told:
         return ""
     name, hard_recall, interval, price = told[0]
+    sure = f" (95 %: {interval})" if interval != NONE else ""
     best = (
-        f"At {budget(rows[0].budget)}, {name} keeps the most: {hard_recall} (95 %: {interval}) of the older text "
+        f"At {budget(rows[0].budget)}, {name} keeps the most: {hard_recall}{sure} of the older text "
         f"that actions used, for {price} of the dollars that sending everything costs."
     )
     if len(told) == 1:
