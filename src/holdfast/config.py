@@ -246,7 +246,8 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
     try:
         table: Json = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where} is not valid TOML: {error}") from error
+        hint = 'fix the file; a setting is written like `default_profile = "code"`'
+        raise ConfigError(f"{where} is not valid TOML: {error}", hint=hint) from error
     for key in section:
         table = table.get(key, {}) if isinstance(table, dict) else {}
     config = Config(where=where)

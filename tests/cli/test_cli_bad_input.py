@@ -246,3 +246,36 @@ def test_results_before_their_calls_and_duplicate_ids_are_repaired(tmp_path: Pat
     assert [m["content"] for m in done.json if m["role"] == "tool"] == ["early", "late"]
     assert "early-result: the result of `c1` came before its call" in done.err
     assert json.dumps(done.json).count('"c1_2"') == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "sentence", "hint"),
+    [
+        (["recall", "avay83z3zwfk9"], 3, "nothing in the store has the id", "`holdfast logs`"),
+        (["recall", "avay83z3zwfk9"], 3, "nothing in the store has the id", "`--store PATH`"),
+        (["recall", "avay83z3zwfk9", "--lines", "x"], 2, "not a range of lines", "`--lines 10-40`"),
+        (["recall", "avay83z3zwfk9", "--chars", "9-1"], 2, "not a range of chars", "`--chars 10-40`"),
+        (["show", "empty.json"], 2, "the list is empty", "a recording is a list such as"),
+        (["resume", "l01k9z3"], 2, "needs a terminal", "`holdfast run --log l01k9z3 -p TEXT`"),
+        (["resume"], 2, "needs a terminal", "`holdfast run --continue -p TEXT`"),
+        (["run", "-p", "x", "--output-schema", "none.json"], 2, "No such file or directory", "JSON Schema"),
+        (["run", "-p", "x", "--answers", "none.toml"], 2, "No such file or directory", "check the path"),
+    ],
+)
+def test_an_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], code: int, sentence: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.json").write_text("[]")
+    done = holdfast(*args)
+    assert (done.code, done.out) == (code, b"")
+    error, tip = [line for line in done.err.strip().split("\n") if not line.startswith("note: ")]
+    assert sentence in error
+    assert "Errno" not in error
+    assert hint in tip
+
+
+def test_a_configuration_that_is_no_toml_has_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "holdfast.toml").write_text("default_profile = code\n")
+    refused(holdfast("profiles"), 2, "holdfast.toml is not valid TOML")

@@ -55,7 +55,7 @@ def test_every_model_with_window_price_and_key(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_provider_or_one_model() -> None:
     assert len(holdfast("models", "deepseek").text.strip().split("\n")) == 3
-    (row,) = holdfast("models", "anthropic/claude-next", "--json").json["models"]
+    (row,) = holdfast("models", "anthropic/claude-next", "--check", "--json").json["models"]
     assert (row["model"], row["window"], row["price"], row["protocol"]) == (
         "anthropic/claude-next",
         0,
@@ -64,6 +64,22 @@ def test_one_provider_or_one_model() -> None:
     )
     assert row["missing"] == "set ANTHROPIC_API_KEY"
     assert "has no address" in holdfast("models", "compatible").err
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence", "hint"),
+    [
+        ("anthropc", "there is no provider `anthropc`", "did you mean `anthropic`?"),
+        ("claude-opus-5.5", "there is no provider `claude-opus-5.5`", "`anthropic/claude-opus-5-5`?"),
+        ("anthropic/claude-opus-9", "no model `anthropic/claude-opus-9`", "anthropic/claude-opus-5-5, "),
+    ],
+)
+def test_a_name_that_is_not_there_gets_the_nearest(given: str, sentence: str, hint: str) -> None:
+    done = holdfast("models", given)
+    assert (done.code, done.out) == (2, b"")
+    error, tip = done.err.strip().split("\n")
+    assert sentence in error
+    assert hint in tip
 
 
 def test_json_has_all_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +179,6 @@ def test_a_named_model_that_does_not_answer_is_a_no() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence", "hint"),
     [
-        ("anthropc", "`anthropc` should be `provider/name`", "anthropic/"),
         ("anthropc/x", "there is no provider `anthropc`", "did you mean `anthropic`?"),
         ("compatible/x", "`compatible/x` has no address", "compatible/x@http://127.0.0.1:8000/v1"),
     ],

@@ -113,7 +113,9 @@ def test_a_log_id_gives_its_contents_and_an_entry_its_text(tmp_path: Path) -> No
 def test_an_unknown_id(id_: str) -> None:
     done = holdfast("recall", "a" + "0" * 12)
     assert (done.code, done.out) == (3, b"")
-    assert done.err == "error: nothing in the store has the id `a000000000000`\n"
+    assert done.err.startswith(
+        "error: nothing in the store has the id `a000000000000`\nhint: `holdfast logs` "
+    )
     assert "hint: give at least 6 characters" in holdfast("recall", "a0").err
 
 

@@ -51,10 +51,11 @@ def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
     [
         (["--diff", "no-such"], 3, "no revision `no-such`"),
         (["--diff", "main...no-such"], 3, "no revision `no-such`"),
+        (["--diff", "no-such...main"], 3, "no revision `no-such`"),
         (["--diff", "--output=x"], 2, "begins with `-`"),
         (["--diff", "prose.diff"], 2, "contains no diff"),
         (["--diff", "torn.patch"], 2, "`torn.patch`: line 3"),
-        (["--diff", "gone.patch"], 3, "no revision `gone.patch`"),
+        (["--diff", "gone.patch"], 3, "there is no file `gone.patch`"),
         (["--json", "--sarif"], 2, "exclude each other"),
         (["--fail-on", "awful"], 2, "`awful`"),
         (["-o", "no/such/folder.md"], 2, "cannot be written"),
@@ -70,6 +71,7 @@ def test_what_cannot_be_reviewed_is_a_sentence(repo: Repo, args: list[str], code
     assert lines[0].startswith("error: ")
     assert said in lines[0]
     assert len(lines) == 1 or (len(lines) == 2 and lines[1].startswith("hint: "))
+    assert code != 3 or len(lines) == 2, "what is not there has a hint"
 
 
 def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,13 @@ def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
     assert "is empty" in refused(path).message
 
 
-@pytest.mark.parametrize("content", [b"42", b'"hello"', b"null", b"true", b"[]", b"[1, 2]", b'{"a": 1}'])
+def test_a_list_without_messages(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_bytes(b"[]")
+    assert refused(path).message == "other.json is not a recording: the list is empty."
+
+
+@pytest.mark.parametrize("content", [b"42", b'"hello"', b"null", b"true", b"[1, 2]", b'{"a": 1}'])
 def test_json_that_is_no_recording(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.json"
     path.write_bytes(content)

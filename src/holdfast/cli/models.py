@@ -5,6 +5,7 @@ Rule: without `--check` no provider is asked; a key is never shown, only whether
 
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from holdfast.cli.options import common_options, complete_with, json_option
 from holdfast.cli.streams import hint, note, write_json
 from holdfast.cli.tables import Cell, Column, name, number, print_table
 from holdfast.config import load_config
+from holdfast.errors import InputError, suggest
 from holdfast.messages import Json
 from holdfast.models.catalogue import Catalogue, load_catalogue
 from holdfast.models.selection import MODEL_VARIABLE, ResolvedModel, model_name, resolve_model
@@ -68,7 +70,7 @@ def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
     """
     config = load_config(cwd=Path.cwd(), env=os.environ)
     catalogue = load_catalogue(config)
-    wanted = _wanted(which, catalogue)
+    wanted = _wanted(which, catalogue, check=check)
     rows = [ModelRow(one, bool(os.environ.get(one.key, "").strip())) for one in wanted]
     if check:
         rows = _checked(rows)
@@ -82,10 +84,19 @@ def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def _wanted(which: str, catalogue: Catalogue) -> list[ResolvedModel]:
-    """The models to list; for a provider without known ones, one row for all it has."""
+def _wanted(which: str, catalogue: Catalogue, *, check: bool) -> list[ResolvedModel]:
+    """The models to list; for a provider without known ones, one row for all it has. A model that nothing is known
+    of is an error, unless its provider is asked."""
     if which and which not in catalogue.providers:
-        return [resolve_model(which, catalogue, os.environ)]
+        if "/" not in which:
+            raise _unknown_name(which, catalogue)
+        chosen = resolve_model(which, catalogue, os.environ)
+        provider = chosen.entry.provider
+        known = [entry.name for entry in catalogue.models.values() if entry.provider == provider]
+        if known and not (check or "@" in which or which in known):
+            hint = suggest(which, known, lists=True, more="`--check` asks the provider")
+            raise InputError(f"the catalogue has no model `{which}`", hint=hint)
+        return [chosen]
     found = []
     for provider in [which] if which else catalogue.providers:
         names = [entry.name for entry in catalogue.models.values() if entry.provider == provider]
@@ -93,6 +104,15 @@ def _wanted(which: str, catalogue: Catalogue) -> list[ResolvedModel]:
             continue
         found += [resolve_model(one, catalogue, os.environ) for one in names or [f"{provider}/{ANY}"]]
     return found
+
+
+def _unknown_name(which: str, catalogue: Catalogue) -> InputError:
+    """A name without a provider is most likely a provider or a model that was mistyped."""
+    names = {entry.model: entry.name for entry in catalogue.models.values()}
+    names |= {provider: provider for provider in catalogue.providers}
+    near = get_close_matches(which, names, n=1)
+    meant = f"did you mean `{names[near[0]]}`? " if near else ""
+    return InputError(f"there is no provider `{which}`", hint=f"{meant}`holdfast models` lists all")
 
 
 def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:

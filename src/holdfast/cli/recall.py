@@ -10,10 +10,12 @@ import click
 from holdfast.cli.inputs import readable_store
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import note, say_error, write, write_json
+from holdfast.errors import InputError, NotFound
 from holdfast.recall import recall
-from holdfast.store.text_parts import parse_range
+from holdfast.store.text_parts import Range, parse_range
 
 NOTHING_FOUND = 1
+WHERE = "`holdfast logs` lists the logs of this store; `--store PATH` names another store"
 
 EXAMPLES = """\b
 Examples:
@@ -56,15 +58,12 @@ def command(
     ID names a text, an entry or a log; its first six characters are enough. With ID alone the text is printed
     exactly as it was. For a log, its table of contents is printed.
     """
-    found = recall(
-        readable_store(ctx),
-        id_,
-        lines=parse_range(lines, "lines") if lines is not None else None,
-        chars=parse_range(chars, "chars") if chars is not None else None,
-        grep=grep,
-        query=query,
-        context=context,
-    )
+    span, part = _parse_range(lines, "lines"), _parse_range(chars, "chars")
+    store = readable_store(ctx)
+    try:
+        found = recall(store, id_, lines=span, chars=part, grep=grep, query=query, context=context)
+    except NotFound as error:
+        raise NotFound(error.message, hint=error.hint or WHERE) from None
     searched = grep is not None or query is not None
     is_beyond = bool(found.note) and not found.text and not searched
     if is_beyond:
@@ -80,3 +79,13 @@ def command(
         note("nothing matches")
     if is_beyond or (searched and not found.matches):
         ctx.exit(NOTHING_FOUND)
+
+
+def _parse_range(given: str | None, option: str) -> Range | None:
+    if given is None:
+        return None
+    try:
+        return parse_range(given, option)
+    except InputError as error:
+        hint = f"write it like `--{option} 10-40`; {option} count from 1, the first before the last"
+        raise InputError(error.message, hint=hint) from None

@@ -36,6 +36,10 @@ def command(ctx: click.Context, /, id_: str, **given: Any) -> None:
 
     ID is the id of a log; its first six characters are enough.
     """
+    if not has_screen():
+        how = f"--log {id_}" if id_ else "--continue"
+        hint = f"without a terminal, use `holdfast run {how} -p TEXT`"
+        raise InputError("the agent's screen needs a terminal", hint=hint)
     ctx.exit(open_screen(make_agent_options(ctx, log=id_, resumes_newest=not id_, **given)))
 
 

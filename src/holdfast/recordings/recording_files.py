@@ -65,6 +65,11 @@ def detect_format(values: Sequence[Json], name: str = "the input") -> str:
     messages = [value for value in values if is_message(value)]
     if messages:
         return message_format(messages)
+    if values and values[0] == []:
+        raise InputError(
+            f"{name} is not a recording: the list is empty.",
+            hint='a recording is a list such as [{"role": "user", "content": "Fix the parser."}].',
+        )
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     what = kinds.get(type(values[0]), "a number") if values else "nothing"
     raise InputError(

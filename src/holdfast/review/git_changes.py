@@ -40,18 +40,26 @@ def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
     `A..B`, a commit (against its first parent), or a file that contains a diff. A spec that begins with `.` or
     `/`, or ends in `.diff` or `.patch`, is a file if that exists; otherwise a revision takes precedence over a
     file."""
-    if _is_diff_file(root, spec):
+    if _looks_like_file(spec) and _path(root, spec).is_file():
         return _read_file(root, spec)
     if spec in ("working", "staged"):
         return _uncommitted(open_repository(root), spec)
     if ".." in spec:
-        return _between(open_repository(root), spec)
+        try:
+            return _between(open_repository(root), spec)
+        except NotFound as error:
+            error.hint = "`git branch -a` and `git tag` list names for both sides of the dots"
+            raise
     try:
         repository = open_repository(root)
         commit = repository.commit(spec)
     except (InputError, NotFound) as error:
         if _path(root, spec).is_file():
             return _read_file(root, spec)
+        if _looks_like_file(spec):
+            raise NotFound(
+                f"there is no file `{spec}`", hint="check the path; `--diff -` reads a diff from stdin"
+            ) from None
         if isinstance(error, NotFound):
             error.hint = "use `working`, `staged`, `A...B`, `A..B`, a commit, or a file that contains a diff"
         raise
@@ -60,7 +68,7 @@ def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
 
 def pin_revisions(root: Path, spec: str) -> str:
     """The same spec with revisions replaced by the commits they name now, so that it keeps its meaning."""
-    if spec in ("working", "staged") or _is_diff_file(root, spec):
+    if spec in ("working", "staged") or (_looks_like_file(spec) and _path(root, spec).is_file()):
         return spec
     dots = "..." if "..." in spec else ".."
     left, between, right = spec.partition(dots)
@@ -77,8 +85,8 @@ def read_diff_text(text: str, title: str, root: Path | None) -> tuple[Diff, Vers
     return Diff(title, files), TextVersions(root, files)
 
 
-def _is_diff_file(root: Path, spec: str) -> bool:
-    return (spec.startswith((".", "/")) or spec.endswith((".diff", ".patch"))) and _path(root, spec).is_file()
+def _looks_like_file(spec: str) -> bool:
+    return spec.startswith((".", "/")) or spec.endswith((".diff", ".patch"))
 
 
 def _path(root: Path, spec: str) -> Path:

@@ -153,8 +153,11 @@ def load_answers(path: Path) -> PreparedAnswers:
     """Answers from a file, TOML, or JSON if its name says so: a text or a list of texts for each question."""
     try:
         text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the answers in {path} cannot be read: {error}") from error
+    except OSError as error:
+        hint = "check the path; the file has an answer for each question"
+        raise InputError(f"the answers in `{path}` cannot be read: {error.strerror}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8", hint="save it as UTF-8") from error
     try:
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:

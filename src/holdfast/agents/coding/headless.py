@@ -95,8 +95,11 @@ class OutputSchema:
 def load_schema(path: Path) -> OutputSchema:
     try:
         schema = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"the schema {path} cannot be read: {error}") from None
+    except OSError as error:
+        hint = "check the path; the file holds a JSON Schema"
+        raise InputError(f"the schema `{path}` cannot be read: {error.strerror}", hint=hint) from None
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON: {error}", hint="a schema is a JSON object") from None
     if not isinstance(schema, dict | bool):
         raise InputError(f"{path} is not a JSON Schema", hint="a schema is a JSON object")
     return OutputSchema(schema, str(path))
