@@ -7,8 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_line import Outcome, holdfast
-from support.errands import write_recordings
-from support.lessons import BUDGET, definition
 from test_cli_replay_process import interrupted, running, session, wait_for
 
 from holdfast import pack

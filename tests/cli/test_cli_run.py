@@ -9,7 +9,9 @@ import sys
 import pytest
 from command_line import holdfast, process
 
+from holdfast.cli.event_output import describe_notice
 from holdfast.cli.exits import EXIT_CODES
+from holdfast.models.model import RetryScheduled
 from support.agent_runs import Ran, bodies, call, environment, killed, repository, run, says, start
 from support.provider_server import Failure, Pause, serving
 
@@ -321,3 +323,7 @@ def test_alone_in_a_pipe_it_runs_what_comes_or_says_what_to_use(root):
     behind = holdfast("--mode", "plan", "profiles")
     assert behind.code == 2
     assert "after the command" in behind.err
+
+
+def test_a_retry_is_announced_with_a_tenth_of_a_second():
+    assert describe_notice(RetryScheduled(0.2, "overloaded")) == "retrying in 0.2 s: overloaded"

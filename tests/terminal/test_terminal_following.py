@@ -65,7 +65,7 @@ def test_a_retry_takes_back_what_came_and_says_so():
     )
     following.ended()
     assert stage.pieces == [
-        NotePiece("asked again in 2.0 s: overloaded", "warning"),
+        NotePiece("retrying in 2.0 s: overloaded", "warning"),
         ReplyPiece("whole", is_whole=True),
     ]
 

@@ -126,8 +126,8 @@ def describe_notice(notice: Notice) -> str:
             return "summarizing"
         case SummaryMade(compaction=made):
             return f"summarized {made.tokens_before:,} tokens to {made.tokens_after:,}"
-        case RetryScheduled(seconds=seconds, reason=reason):
-            return f"asking again in {seconds:.0f} s: {reason}"
+        case RetryScheduled():
+            return notice.sentence
     return ""
 
 

@@ -73,6 +73,10 @@ class RetryScheduled(Struct, frozen=True):
     seconds: float
     reason: str
 
+    @property
+    def sentence(self) -> str:
+        return f"retrying in {self.seconds:.1f} s: {self.reason}"
+
 
 class ReplyCompleted(Struct, frozen=True):
     reply: ModelReply

@@ -30,7 +30,7 @@ from holdfast.events import (
 from holdfast.messages import Text, Thinking, ToolCall, Usage, UserPart, joined_text
 from holdfast.models.model import ArgumentsDelta, CallAnnounced, RetryScheduled, TextDelta, ThinkingDelta
 from holdfast.numbers import group_digits
-from holdfast.terminal.cards import describe_call, format_seconds
+from holdfast.terminal.cards import describe_call
 from holdfast.terminal.interface import (
     CallCard,
     NotePiece,
@@ -161,11 +161,11 @@ class EventView:
                 for card in self._coming_cards()[number : number + 1]:
                     card.written += len(text)
                     self._display.change(card)
-            case RetryScheduled(seconds=seconds, reason=reason):
+            case RetryScheduled():
                 for piece in self._coming:
                     self._display.drop(piece)
                 self._coming = []
-                self._display.add(NotePiece(f"asked again in {format_seconds(seconds)}: {reason}", "warning"))
+                self._display.add(NotePiece(notice.sentence, "warning"))
             case Replied():
                 self._replied(notice)
             case CallStarted(call=call):
