@@ -238,7 +238,8 @@ def test_scikit_learn_is_asked_for_when_it_is_missing(two: list[Path]) -> None:
     done = without_libraries("fit", two[0], *SMALL)
     assert (done.code, done.text) == (1, "False\n")
     assert done.err == (
-        "error: fitting needs scikit-learn, which is not installed\nhint: pip install 'holdfast[fit]'\n"
+        "error: fitting needs scikit-learn, which is not installed\n"
+        "hint: run `pip install '.[fit]'` in a checkout of Holdfast\n"
     )
 
 
@@ -248,6 +249,7 @@ def test_help_needs_no_library(two: list[Path]) -> None:
     assert done.code == 0
     assert done.text.endswith("False\n")
     assert "holdfast fit recordings/*.jsonl.gz --out weights.json" in done.text
+    assert "`pip install '.[fit]'` in a checkout" in " ".join(done.text.split())
 
 
 def test_the_lesson_is_what_the_tests_think_it_is(two: list[Path]) -> None:

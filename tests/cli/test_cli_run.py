@@ -327,3 +327,14 @@ def test_alone_in_a_pipe_it_runs_what_comes_or_says_what_to_use(root):
 
 def test_a_retry_is_announced_with_a_tenth_of_a_second():
     assert describe_notice(RetryScheduled(0.2, "overloaded")) == "retrying in 0.2 s: overloaded"
+
+
+def test_telemetry_that_is_not_installed_is_asked_for(root, monkeypatch):
+    monkeypatch.delitem(sys.modules, "holdfast.agents.otel", raising=False)
+    for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    done = holdfast("run", "-p", "x")
+    assert done.code == 2
+    assert "hint: run `pip install '.[otel]'` in a checkout of Holdfast, or unset the variable" in done.err

@@ -124,7 +124,7 @@ def test_without_the_extra_there_is_a_sentence_and_no_outline():
         "print(missing_grammars(), parse_outline('def f(): pass', 'python'))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install holdfast[review]" in done.stdout
+    assert "`pip install '.[review]'` in a checkout" in done.stdout
     assert done.stdout.endswith(" None\n")
     assert missing_grammars() == ""
 

@@ -196,6 +196,6 @@ def _provider(env: Mapping[str, str]) -> Any:
             raise
         raise ConfigError(
             f"`{OTEL_VARIABLE}` is set, but OpenTelemetry is not installed",
-            hint="run `pip install 'holdfast[otel]'`, or unset the variable",
+            hint="run `pip install '.[otel]'` in a checkout of Holdfast, or unset the variable",
         ) from None
     return tracer_provider(env)

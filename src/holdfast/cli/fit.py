@@ -53,8 +53,8 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
     """Learn from recordings which lines are worth keeping.
 
     At every fold, which of the lines and names that it let go did later actions use? Prints what each feature is
-    worth, and how good that is on projects that were not fitted on. Needs scikit-learn: `pip install
-    'holdfast[fit]'`.
+    worth, and how good that is on projects that were not fitted on. Needs scikit-learn: run
+    `pip install '.[fit]'` in a checkout of Holdfast.
     """
     require_libraries()
     chosen = load_profile(profile)

@@ -137,7 +137,10 @@ QUERIES = {
     "ruby": _RUBY,
 }
 
-_MISSING = "Functions are found by git's hunk headings only: no grammars ({}); `pip install holdfast[review]`"
+_MISSING = (
+    "Functions are found by git's hunk headings only: no grammars ({}); "
+    "run `pip install '.[review]'` in a checkout of Holdfast"
+)
 
 
 @cache

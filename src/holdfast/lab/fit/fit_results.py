@@ -131,7 +131,8 @@ def require_libraries() -> None:
     """Asked before any work. Nothing of them is loaded here, since that takes seconds."""
     if any(find_spec(name) is None for name in ("numpy", "sklearn", "threadpoolctl")):
         raise HoldfastError(
-            "fitting needs scikit-learn, which is not installed", hint="pip install 'holdfast[fit]'"
+            "fitting needs scikit-learn, which is not installed",
+            hint="run `pip install '.[fit]'` in a checkout of Holdfast",
         )
 
 
