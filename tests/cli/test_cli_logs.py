@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from command_line import holdfast, json_file, lines_file, neutral, on_terminal, work
 
+from holdfast.log import Log
+from holdfast.store import SqliteStore
+
 
 @pytest.fixture
 def log(tmp_path: Path) -> str:
@@ -26,6 +29,15 @@ def test_the_list(log: str) -> None:
     assert "neutral" in done.text
     assert "Look around [first]" in done.text
     assert done.err == "note: 1 log\n"
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_an_id_is_always_whole(store: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """It is there to be copied. Ids of sessions are longer than those of imported recordings."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with SqliteStore(store) as opened:
+        Log.create(opened, id="l1m7hqf1eshjwya7c", source="an-agent-with-a-long-name-of-its-own")
+    assert "l1m7hqf1eshjwya7c" in holdfast("logs").text
 
 
 def test_an_empty_store_is_not_made_by_looking(store: Path) -> None:

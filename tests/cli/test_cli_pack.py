@@ -50,6 +50,13 @@ def test_sizes_in_the_account_are_those_of_the_pack(recording: Path) -> None:
     assert found["messages"] == holdfast("pack", recording, "--budget", "8k").json
 
 
+def test_the_way_back_closes_its_bracket_where_it_is_cut() -> None:
+    err = holdfast("pack", INVENTORY, "--budget", "8k").err
+    line = next(line for line in err.split("\n") if line.startswith("get it back: "))
+    assert line.endswith("…)")
+    assert len(line) == 80
+
+
 def test_the_parts_of_an_overflow_add_up() -> None:
     done = holdfast("pack", INVENTORY, "--budget", "2k", "--no-store")
     assert done.code == 5

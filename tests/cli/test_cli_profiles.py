@@ -32,7 +32,7 @@ def test_every_setting_of_one_with_its_source(tmp_path: Path, monkeypatch: pytes
         "max_messages": "review",
     }
     shown = holdfast("profiles", "house").text
-    assert re.search(r"^window +90_000 +house \(holdfast\.toml\)", shown, re.MULTILINE)
+    assert re.search(r"^window +90,000 +house \(holdfast\.toml\)", shown, re.MULTILINE)
     assert "house" in holdfast("profiles").text
 
 

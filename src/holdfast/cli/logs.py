@@ -17,7 +17,7 @@ import click
 from holdfast.cli.inputs import readable_store, writable_store
 from holdfast.cli.options import common_options, complete_with, format_option, json_option
 from holdfast.cli.streams import note, replace_file, show_activity, track, write, write_json
-from holdfast.cli.tables import name, number, print_table, say_table, text
+from holdfast.cli.tables import identifier, name, number, print_table, say_table, text
 from holdfast.errors import InputError
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import Json
@@ -63,7 +63,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     rows = [
         (i.head.id, _date(i.head.at), i.head.source or i.head.origin, i.entries, i.head.title) for i in infos
     ]
-    print_table([name("id"), name("began"), name("source"), number("entries"), text("title")], rows)
+    print_table([identifier("id"), name("began"), name("source"), number("entries"), text("title")], rows)
     note(counted(len(rows), "log"))
 
 
@@ -139,7 +139,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
     store = readable_store(ctx)
     infos = {log.id: log.info for log in (Log.open(store, id_) for id_ in ids)}
     say_table(
-        [name("to delete"), number("entries"), text("title")],
+        [identifier("to delete"), number("entries"), text("title")],
         [(i.head.id, i.entries, i.head.title) for i in infos.values()],
     )
     if not yes and not sys.stdin.isatty():
@@ -175,7 +175,7 @@ def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
         write_json(found)
     elif found:
         rows = [(d.log, d.entry, d.what) for d in found]
-        print_table([name("log"), name("entry"), text("what is wrong")], rows)
+        print_table([identifier("log"), identifier("entry"), text("what is wrong")], rows)
     entries = counted(sum(info.entries for info in checked), "entry", "entries")
     note(f"{counted(len(found), 'fault')} in {counted(len(checked), 'log')}, {entries}")
     if found:

@@ -4,6 +4,7 @@ Rule: the messages are the only thing on stdout. Every id that is printed can be
 The report for people fits eighty columns and one screen; all cuts and folds are listed only on request.
 """
 
+import sys
 import time
 from collections.abc import Sequence
 
@@ -13,7 +14,17 @@ from msgspec.structs import asdict
 from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, reads_recording, walk_recording
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import note, say, write_json
-from holdfast.cli.tables import Cell, name, number, say_table, say_truncated, say_wrapped, text
+from holdfast.cli.tables import (
+    Cell,
+    name,
+    number,
+    say_table,
+    say_truncated,
+    say_wrapped,
+    text,
+    truncate,
+    width_of,
+)
 from holdfast.events import Folded
 from holdfast.messages import Json
 from holdfast.numbers import counted, group_digits
@@ -159,8 +170,8 @@ def say_report(
     say(_how_counted(walked.model))
     if pack.cuts and is_stored:
         largest = max(pack.cuts, key=lambda cut: cut.before - cut.after)
-        size = counted(largest.before, "token")
-        say_truncated(f"get it back: `holdfast recall {largest.id}` ({size}: {largest.what})", always=True)
+        head = f"get it back: `holdfast recall {largest.id}` ({counted(largest.before, 'token')}: "
+        say(f"{head}{truncate(largest.what, width_of(sys.stderr) - len(head) - 1)})")
     if in_full:
         _say_folds(window.transcript, folds)
         _say_cuts(pack.cuts)

@@ -14,6 +14,7 @@ from holdfast.cli.options import common_options, complete_with, json_option
 from holdfast.cli.streams import warn, write_json
 from holdfast.cli.tables import name, number, print_table, wrapped
 from holdfast.config import SETTINGS, Config, load_config, read_env, resolve_profile, setting_text
+from holdfast.numbers import grouped
 from holdfast.packing.profile import BUILT_IN, Profile
 
 EXAMPLES = """\b
@@ -60,8 +61,15 @@ def _show(config: Config, profile: Profile, as_json: bool) -> None:
     if as_json:
         write_json({"settings": asdict(profile), "from": sources, **_brief(profile, config)})
         return
-    rows = [(s, setting_text(getattr(profile, s)).split("\n")[0], sources[s]) for s in SETTINGS]
+    rows = [(s, _value_text(getattr(profile, s)), sources[s]) for s in SETTINGS]
     print_table([name("setting"), wrapped("value"), name("from")], rows)
+
+
+def _value_text(value: object) -> str:
+    """The value as a configuration has it, but whole numbers as people read them; of a long text its first line."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return grouped(value)
+    return setting_text(value).split("\n")[0]
 
 
 def _brief(profile: Profile, config: Config) -> dict[str, str | int]:

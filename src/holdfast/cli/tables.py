@@ -1,7 +1,7 @@
 """Tables for people.
 
 Rule: a table is as wide as the terminal at most. Running text is cut; a name that is too long goes on in the next
-line; a number is always whole.
+line; a number and the id of a log are always whole.
 """
 
 import os
@@ -30,9 +30,10 @@ EIGHTY = 80
 
 class Column(Struct, frozen=True):
     title: str
-    kind: Literal["name", "number", "text", "wrapped"]
+    kind: Literal["id", "name", "number", "text", "wrapped"]
 
 
+identifier = partial(Column, kind="id")
 name, number = partial(Column, kind="name"), partial(Column, kind="number")
 text, wrapped = partial(Column, kind="text"), partial(Column, kind="wrapped")
 """Running text on one line, cut where the room ends; and running text that goes on in the next line."""
@@ -53,13 +54,15 @@ def say_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, tota
     sys.stderr.flush()
 
 
-def say_truncated(line: str, *, always: bool = False) -> None:
-    """A line on stderr that is cut where a terminal ends; with `always`, at eighty columns elsewhere."""
-    if always or sys.stderr.isatty():
-        cut = Text(printable(line))
-        cut.truncate(width_of(sys.stderr), overflow="ellipsis")
-        line = cut.plain
-    say(line)
+def say_truncated(line: str) -> None:
+    """A line on stderr that is cut where a terminal ends."""
+    say(truncate(line, width_of(sys.stderr)) if sys.stderr.isatty() else line)
+
+
+def truncate(line: str, width: int) -> str:
+    cut = Text(printable(line))
+    cut.truncate(max(width, 1), overflow="ellipsis")
+    return cut.plain
 
 
 def say_wrapped(sentence: str) -> None:
@@ -84,7 +87,7 @@ def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: in
             column.title,
             justify="right" if column.kind == "number" else "left",
             width=width,
-            no_wrap=column.kind in ("number", "text"),
+            no_wrap=column.kind in ("id", "number", "text"),
             overflow="ellipsis" if column.kind == "text" else "fold",
         )
     for at, row in enumerate(cells):
