@@ -42,10 +42,12 @@ def test_help_is_to_be_had_everywhere() -> None:
     for name in COMMANDS:
         done = holdfast(name, "-h")
         assert done.code == 0
-        assert "Examples:" in done.text
+        assert done.text.index("Options:") < done.text.index("Examples:")
         assert max(map(len, done.text.split("\n"))) <= 80
     for name in ("export", "import", "delete", "verify"):
-        assert "Examples:" in holdfast("logs", name, "--help").text
+        shown = holdfast("logs", name, "--help").text
+        assert shown.index("Options:") < shown.index("Examples:"), "as in every other help"
+        assert max(map(len, shown.split("\n"))) <= 80
 
 
 def test_models_named_in_a_help_are_in_the_catalogue() -> None:

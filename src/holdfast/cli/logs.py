@@ -42,6 +42,26 @@ Examples:
   holdfast logs delete l0123456789ab --yes
   holdfast logs verify"""
 
+EXPORT_EXAMPLES = """\b
+Examples:
+  holdfast logs export l0123456789ab > work.jsonl
+  holdfast logs export l0123456789ab -o work.jsonl"""
+
+IMPORT_EXAMPLES = """\b
+Examples:
+  holdfast logs import work.jsonl
+  holdfast logs import sessions/*.jsonl --from claude-code"""
+
+DELETE_EXAMPLES = """\b
+Examples:
+  holdfast logs delete l0123456789ab
+  holdfast logs delete l0123456789ab l0123456789cd --yes"""
+
+VERIFY_EXAMPLES = """\b
+Examples:
+  holdfast logs verify
+  holdfast logs verify l0123456789ab --json"""
+
 log_id = click.argument("id_", metavar="ID", shell_complete=complete_with("logs"))
 
 
@@ -67,19 +87,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
     note(counted(len(rows), "log"))
 
 
-@command.command()
+@command.command(epilog=EXPORT_EXAMPLES)
 @log_id
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to FILE instead of stdout.")
 @common_options
 @click.pass_context
 def export(ctx: click.Context, id_: str, output: str) -> None:
-    """Write a log as JSONL, with all its texts.
-
-    \b
-    Examples:
-      holdfast logs export l0123456789ab > work.jsonl
-      holdfast logs export l0123456789ab -o work.jsonl
-    """
+    """Write a log as JSONL, with all its texts."""
     log = Log.open(readable_store(ctx), id_)
     lines = export_log(log)
     if output == "-":
@@ -90,7 +104,7 @@ def export(ctx: click.Context, id_: str, output: str) -> None:
     note(f"{counted(log.info.entries, 'entry', 'entries')} of log `{log.id}` are in {output}")
 
 
-@command.command("import")
+@command.command("import", epilog=IMPORT_EXAMPLES)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @format_option("Read recordings in this format.")
 @json_option
@@ -100,11 +114,6 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format: str | None, as_
     """Import what `export` wrote, or recordings of any agent.
 
     Logs that are already there are not stored again. If one file cannot be read, nothing is stored.
-
-    \b
-    Examples:
-      holdfast logs import work.jsonl
-      holdfast logs import sessions/*.jsonl --from claude-code
     """
     checked = [RecordingFile(path) for path in files]
     total = _count_logs(checked, format)
@@ -123,19 +132,13 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format: str | None, as_
     check_complete(checked)
 
 
-@command.command()
+@command.command(epilog=DELETE_EXAMPLES)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_with("logs"))
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @common_options
 @click.pass_context
 def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
-    """Delete logs, with every text that no other log refers to.
-
-    \b
-    Examples:
-      holdfast logs delete l0123456789ab
-      holdfast logs delete l0123456789ab l0123456789cd --yes
-    """
+    """Delete logs, with every text that no other log refers to."""
     store = readable_store(ctx)
     infos = {log.id: log.info for log in (Log.open(store, id_) for id_ in ids)}
     say_table(
@@ -152,7 +155,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
     note(f"{counted(len(infos), 'log')} deleted")
 
 
-@command.command("verify")
+@command.command("verify", epilog=VERIFY_EXAMPLES)
 @click.argument("id_", metavar="[ID]", required=False, shell_complete=complete_with("logs"))
 @json_option
 @common_options
@@ -161,11 +164,6 @@ def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
     """Compare every entry and text with its id.
 
     Exit code 1 if something is damaged.
-
-    \b
-    Examples:
-      holdfast logs verify
-      holdfast logs verify l0123456789ab --json
     """
     store = readable_store(ctx)
     with show_activity("verifying"):
