@@ -161,11 +161,12 @@ def test_a_budget_smaller_than_what_is_pinned_lists_the_parts(tmp_path: Path) ->
     assert (done.code, done.out) == (5, b"")
     lines = done.err.split("\n")
     assert lines[0].startswith("error: ")
-    sizes = {line[:18].strip(): int(line[18:].replace(",", "")) for line in lines[2:6]}
-    assert list(sizes) == ["system prompt", "tool definitions", "user messages", "budget"]
+    sizes = {line[:18].strip(): int(line[18:].replace(",", "")) for line in lines[2:7]}
+    assert list(sizes) == ["system prompt", "tool definitions", "message overhead", "user messages", "total"]
     assert sizes["system prompt"] > 1000 > sizes["tool definitions"] > 100 > sizes["user messages"] > 1
-    assert sizes["budget"] == 1000
-    assert lines[6].startswith("hint: ")
+    assert sizes.pop("total") == sum(sizes.values())
+    assert lines[7] == "the budget is 1,000 tokens"
+    assert lines[8].startswith("hint: ")
 
 
 @pytest.mark.parametrize("what", ["folder", "text", "other database"])
