@@ -131,7 +131,7 @@ def test_two_thousand_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     report = reviewed("--diff", "staged")
     assert len(paths(report)) == MANY
     shown = holdfast("review", "--diff", "staged", "--no-model")
-    assert f"{MANY} files, {MANY} units, +{2 * MANY} −0 lines" in shown.text
+    assert f"{MANY:,} files, {MANY:,} units, +{2 * MANY:,} −0 lines" in shown.text
     assert len(shown.text.split("\n")) < 60, "the rest is counted, not listed"
 
 

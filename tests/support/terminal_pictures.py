@@ -29,13 +29,15 @@ from pathlib import Path
 def load(path: Path) -> dict:
     return tomllib.loads(path.read_text())
 '''
-TEST = """from pathlib import Path
+TEST = """import unittest
+from pathlib import Path
 
 from loader import load
 
 
-def test_a_missing_file_is_empty(tmp_path):
-    assert load(tmp_path / "none.toml") == {}
+class Loading(unittest.TestCase):
+    def test_a_missing_file_is_empty(self):
+        self.assertEqual(load(Path("none.toml")), {})
 """
 TODOS = ("see how the settings are read", "treat a missing file as empty", "run the tests")
 
@@ -74,8 +76,9 @@ SCRIPT = (
     ],
     [
         call("TodoWrite", "6", todos=todos(2)),
-        call("Bash", "7", command="cat src/loader.py | wc -l && git status --short"),
+        call("Bash", "7", command="PYTHONPATH=src python3 -m unittest discover tests"),
     ],
+    [call("TodoWrite", "8", todos=todos(3))],
     DONE,
 )
 
@@ -163,7 +166,7 @@ class SubAgentModel(ScriptedModel):
 
 async def sub_agents(made, pilot):
     await made.ready(pilot)
-    await made.say(pilot, "How are settings read, and what do the tests want of it?")
+    await made.say(pilot, "How are settings read, and what do the tests want of them?")
     await made.until(
         pilot, lambda: "Grep test_a_missing" in made.text() and "nothing else does" in made.text()
     )

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from holdfast.cli.streams import printable, write
 from holdfast.cli.tables import draw, name, print_heading, print_table, width_of, wrapped
-from holdfast.numbers import counted
+from holdfast.numbers import counted, grouped
 from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import Finding, Severity
@@ -65,7 +65,7 @@ def _row(unit: Unit, level: ReviewLevel) -> tuple[str, ...]:
     symbol = unit.symbol.name if unit.symbol else unit.note
     words = ", ".join(tag.replace("_", " ") for tag in unit.tags)
     about = " · ".join(part for part in (_safe(symbol), words) if part)
-    lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
+    lines = f"+{grouped(unit.metrics.added)} −{grouped(unit.metrics.removed)}"
     return (unit.risk, level.replace("_", " "), lines, f"{_safe(unit_place(unit))}  {about}".rstrip())
 
 

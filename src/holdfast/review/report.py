@@ -29,7 +29,7 @@ from pathlib import PurePosixPath
 import msgspec
 from msgspec import Struct
 
-from holdfast.numbers import counted
+from holdfast.numbers import counted, grouped
 from holdfast.redaction import redact
 from holdfast.review.escaping import code_block, code_span, escape_inline, escape_json, table_cell
 from holdfast.review.finding import SEVERITIES, Finding
@@ -68,7 +68,8 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         files = len({unit.path for unit in self.units})
         added = sum(unit.metrics.added for unit in self.units)
         removed = sum(unit.metrics.removed for unit in self.units)
-        return f"{counted(files, 'file')}, {counted(len(self.units), 'unit')}, +{added} −{removed} lines"
+        lines = f"+{grouped(added)} −{grouped(removed)} lines"
+        return f"{counted(files, 'file')}, {counted(len(self.units), 'unit')}, {lines}"
 
     @property
     def found(self) -> str:
@@ -228,7 +229,7 @@ def _units(report: ReviewReport) -> Iterator[str]:
 
 def _table_row(unit: Unit, level: ReviewLevel) -> str:
     symbol = table_cell(unit.symbol.name) if unit.symbol else ""
-    lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
+    lines = f"+{grouped(unit.metrics.added)} −{grouped(unit.metrics.removed)}"
     where = table_cell(unit_place(unit))
     return f"| {unit.risk} | `{unit.id}` | {where} | {symbol} | {lines} | {_words(unit.tags)} | {_words([level])} |"
 
