@@ -1,4 +1,4 @@
-"""The stores: one SQLite file in WAL mode, which is the default, and a database in memory.
+"""The default store: one SQLite file in WAL mode.
 
 Rule: one write is one transaction, begun with `BEGIN IMMEDIATE`, so that two processes queue instead of failing.
 `synchronous = NORMAL`: a killed process loses nothing that was acknowledged, and a write costs no fsync; only a
@@ -8,7 +8,6 @@ power cut may lose the newest entries, and never damages the file.
 import os
 import sqlite3
 import threading
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ from holdfast.store.protocol import (
     pick_id,
     place_drafts,
 )
-from holdfast.store.sqlite_file import named_errors, open_database, open_memory, transaction
+from holdfast.store.sqlite_file import named_errors, open_database, transaction
 from holdfast.store.text_search import phrases, segmented
 
 INDEXED_AT_ONCE = 200
@@ -65,13 +64,11 @@ UNION ALL SELECT 'artifact', id FROM artifacts WHERE id {0} LIMIT 6
 """
 
 
-class _Database:
-    """The verbs of a store over a database."""
-
-    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
-        self.path = path
+class SqliteStore:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
         self._lock = threading.RLock()
-        self._db = db
+        self._db = open_database(self.path)
 
     def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._transaction("BEGIN IMMEDIATE") as db:
@@ -195,21 +192,6 @@ class _Database:
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._lock, named_errors(self.path), transaction(self._db, begin):
             yield self._db
-
-
-class SqliteStore(_Database):
-    """Logs in a file, which is created if there is none."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(Path(path), open_database(Path(path)))
-
-
-class MemoryStore(_Database):
-    """Logs that are gone with the store: for a stateless call and for trying things out."""
-
-    def __init__(self) -> None:
-        super().__init__(Path(":memory:"), open_memory())
-        weakref.finalize(self, self._db.close)
 
 
 def _append(

@@ -76,14 +76,6 @@ def open_database(path: Path) -> sqlite3.Connection:
     return db
 
 
-def open_memory() -> sqlite3.Connection:
-    """A connection to a new store in memory."""
-    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for statement in _TABLES:
-        db.execute(statement)
-    return db
-
-
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
     """Errors of SQLite as a StoreError that names the file."""
