@@ -46,6 +46,23 @@ def test_a_range_knows_nothing_of_what_comes_after_it():
     assert Evidence.of(ITEMS[:2], fixed_texts=["at most 12,345 bytes"]).finds(claim) == ""
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "is_known"),
+    [
+        ("path", "src/widgets/gadget.py", True),
+        ("path", "src/widgets/ghost.py", False),
+        ("number", "87.5", True),
+        ("number", "87.3", False),
+    ],
+)
+def test_paths_of_a_listing_and_rounded_numbers_are_known(kind, text, is_known):
+    calls = ("b", "Bash", {"command": "ls src/widgets"}), ("c", "Bash", {"command": "coverage report"})
+    listed = "gadget.py\nsprocket.py"
+    events = [user("go"), step("", *calls), result("b", listed), result("c", "TOTAL 87.46%")]
+    evidence = Evidence.of(Transcript(chained(events)).items)
+    assert (evidence.finds(Claim(kind, text, 0, len(text))) is not None) == is_known
+
+
 def test_escaped_text_is_read_as_paths():
     events = [user("go"), step("", ("b", "Bash", {"command": "cat log"}))]
     events += [result("b", '"x\\nlib/two.py\\n"', "Bash")]

@@ -2,6 +2,9 @@
 
 import pytest
 
+from holdfast.compaction.facts.call_results import most_telling_line, outcome_of
+from holdfast.messages import Text, ToolCall, ToolMessage
+from holdfast.tool_use import recognize_tool
 from support.fact_work import Work, facts, texts
 
 
@@ -100,3 +103,36 @@ def test_the_error_of_a_trace_is_its_last_line(work):
     assert texts(facts(work.bash("python a.py | cat", trace)).errors) == [
         "`python a.py | cat`: ValueError: no value"
     ]
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    f()\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"ERROR retrying\n{TRACEBACK}ValueError: bad block 7\n", "ValueError: bad block 7"),
+        (
+            f"{TRACEBACK}KeyError: 'a'\n\nDuring handling:\n\n{TRACEBACK}app.Broken: gone\n",
+            "app.Broken: gone",
+        ),
+        (
+            'Exception in thread "main" a.Outer: no\n\tat a.B.c(B.java:1)\nCaused by: b.IOException: full\n\tat x.Y',
+            "Caused by: b.IOException: full",
+        ),
+        (
+            "error in config, continuing\nthread 'main' panicked at src/main.rs:3:5:\nNotFound\nnote: run",
+            "NotFound",
+        ),
+    ],
+)
+def test_the_exception_that_was_raised_last_says_most(text, line):
+    assert most_telling_line(f"Exit code 1\n{text}") == line
+
+
+def test_a_long_text_that_begins_with_an_error_was_read_all_the_same():
+    text = "Error: codes\n" + "\n".join(f"code {n} means {n}" for n in range(60))
+    for name, is_failed in (("Read", False), ("Bash", True)):
+        call = ToolCall("1", name, {"file_path": "errors.md", "command": "make"})
+        outcome = outcome_of(recognize_tool(call), ToolMessage("1", name, (Text(text),)), text)
+        assert outcome.is_failed == is_failed

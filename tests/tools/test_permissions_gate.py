@@ -8,6 +8,7 @@ import pytest
 from holdfast.compaction.facts.call_results import outcome_of
 from holdfast.events import ApprovalGiven
 from holdfast.messages import Text, ToolCall, ToolMessage
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.permissions.decision import CallContext
 from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, UnattendedApprover, call_context
 from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions
@@ -103,7 +104,8 @@ def test_the_model_reads_a_persons_denial_and_its_reason():
     assert envelope.error is not None
     assert envelope.error.code == "ACCESS_DENIED"
     assert "use uv instead" in envelope.text
-    outcome = outcome_of(ToolMessage("c1", "Bash", (Text(envelope.text),), True), envelope.text)
+    result = ToolMessage("c1", "Bash", (Text(envelope.text),), True)
+    outcome = outcome_of(recognize_tool(call), result, envelope.text)
     assert outcome.is_refused
     assert outcome.line == "use uv instead"
 

@@ -73,7 +73,7 @@ def test_views_and_digests_read_the_exit_code(shell, workspace, command):
     call = ToolCall("c1", "Bash", {"command": f"seq 100; {command}"})
     use = recognize_tool(call)
     assert exit_code(envelope.text) == envelope.data["exit_code"]
-    outcome = outcome_of(ToolMessage("c1", "Bash", (Text(envelope.text),)), envelope.text)
+    outcome = outcome_of(use, ToolMessage("c1", "Bash", (Text(envelope.text),)), envelope.text)
     assert outcome.exit_code == envelope.data["exit_code"]
     assert outcome.is_failed == (command != "true")
     chosen = [envelope.text.split("\n")[n] for n in choose_lines(use, envelope.text.split("\n"), CODE)]

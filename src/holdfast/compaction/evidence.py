@@ -38,6 +38,8 @@ ROUNDED = _edges(_NUMBER_BEGINS, r"(?!\d)")
 ROUNDED_PART = _edges(_NUMBER_BEGINS, "")
 """A number with a point, and any more digits after it."""
 
+MOST_LISTED = 500
+"""Rows of a listing whose paths are put together."""
 MAX_OCCURRENCES = 2_000
 """Occurrences of a name that are looked at; one with more is taken for a part of other names."""
 
@@ -93,7 +95,8 @@ class Evidence(Struct, frozen=True):
                 text = result.text
                 is_shell = item.uses[call_id].kind == "bash"
                 totals = "".join(f"\n{total}" for total in _totals(text)) if is_shell else ""
-                all_text.append((item.result_entries[call_id], text + totals))
+                paths = "".join(f"\n{path}" for path in _listed_paths(item.uses[call_id], text))
+                all_text.append((item.result_entries[call_id], text + totals + paths))
                 is_users = _counts_as_user(item.uses[call_id], result, delegated)
                 (user_prose if is_users else tool_prose).append((at, text))
         commands = (use.command for item in items if isinstance(item, Step) for use in item.uses.values())
@@ -167,7 +170,14 @@ class Evidence(Struct, frozen=True):
         def edges(spelling: str) -> Edges:
             return (ROUNDED_PART if "." in spelling else ROUNDED) if is_rounded else NUMBER
 
-        return max(self._find_whole(spelling, edges(spelling)) for spelling in dict.fromkeys(spellings))
+        found = max(self._find_whole(spelling, edges(spelling)) for spelling in dict.fromkeys(spellings))
+        return found if found >= 0 or digits.count(".") != 1 else self._rounded(digits)
+
+    def _rounded(self, number: str) -> int:
+        """Where a number is that was rounded to this one; -1 where there is none."""
+        whole, _, rest = number.partition(".")
+        exact = re.finditer(rf"(?<![\d.]){re.escape(whole)}\.\d{{1,12}}(?!\d)", self.all_text.text)
+        return next((m.start() for m in exact if f"{float(m[0]):.{len(rest)}f}" == number), -1)
 
     def _command(self, command: str) -> str | None:
         """A command that was run or spoken of, whole or in part; what it leaves out is marked."""
@@ -208,6 +218,15 @@ def _counts_as_user(use: ToolUse, result: ToolMessage, delegated: frozenset[str]
     name = use.path.rsplit("/", 1)[-1].lower()
     is_answer = _ASKS.fullmatch(use.name.lower()) is not None or result.text.startswith(REFUSED)
     return is_answer or name in _RULES or name in delegated
+
+
+def _listed_paths(use: ToolUse, result: str) -> Iterator[str]:
+    """Paths that a listing shows in two halves: the folder it lists, and a name on each row."""
+    if use.kind in ("ls", "glob"):
+        words = [word for word in use.command.split()[1:] if not word.startswith("-")]
+        folder = (use.path or (words[0] if words else "")).rstrip("/")
+        rows = result.split("\n", MOST_LISTED)[:MOST_LISTED] if folder else ()
+        yield from (f"{folder}/{row.split()[-1].rstrip('/*@')}" for row in rows if row.strip())
 
 
 def _totals(output: str) -> Iterator[int]:

@@ -14,6 +14,7 @@ from holdfast.compaction.facts.fact import clip_line
 from holdfast.compaction.facts.run_output import RunnerLines, runner_lines
 from holdfast.messages import ToolMessage
 from holdfast.packing.rendering.shorter_json import decode_json
+from holdfast.tool_use import ToolUse
 from holdfast.views.shell import only_reads
 
 HEAD, TAIL = 600, 400
@@ -76,6 +77,15 @@ _NO_TALK = re.compile(
 _CODE = re.compile(r"[;{}(,]\s*$|\)\s*;?\s*$")
 
 
+_TRACE_ERROR = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n)+(\S[^\n]*)"
+    r"|^(Caused by: [^\n]+)\n[ \t]+at "
+    r"|^thread '[^'\n]*' panicked at (?:[^\n]*:\n)?([^\n]+)",
+    re.MULTILINE,
+)
+"""What a stack trace of Python, Java or Rust ends in or comes from."""
+
+
 class CallOutcome(Struct, frozen=True, gc=False):
     """How a call ended. `line` is the line of its result that tells most of a failure, empty where it went well."""
 
@@ -90,7 +100,7 @@ class CallOutcome(Struct, frozen=True, gc=False):
 NOT_RUN = CallOutcome(is_run=False)
 
 
-def outcome_of(result: ToolMessage | None, text: str) -> CallOutcome:
+def outcome_of(use: ToolUse, result: ToolMessage | None, text: str) -> CallOutcome:
     """What a result says about how its call went."""
     if result is None or _NOT_RUN.match(text):
         return NOT_RUN
@@ -98,7 +108,10 @@ def outcome_of(result: ToolMessage | None, text: str) -> CallOutcome:
         reason = _REASON.search(text)
         return CallOutcome(is_refused=True, is_run=False, line=reason[1].strip() if reason else "")
     code = exit_code(text)
-    failed = bool(code) if code is not None else result.error or bool(_FAILED_CALL.match(text, 0, HEAD))
+    # What a read or a search shows may begin with the word for an error, but is longer than a failure.
+    shows = use.kind in ("read", "grep", "ls", "glob") and len(text) >= HEAD
+    says_so = _FAILED_CALL.match(text, 0, HEAD) and (not shows or text.startswith("<tool_use_error>"))
+    failed = bool(code) if code is not None else result.error or bool(says_so)
     return CallOutcome(code, failed, line=most_telling_line(text) if failed else "")
 
 
@@ -139,10 +152,13 @@ def bounded(text: str) -> str:
 
 
 def most_telling_line(text: str) -> str:
-    """The line of a failed result that says most: a compiler's error, or the first that names one."""
+    """The line of a failed result that says most: a compiler's error, the exception that was raised last, or the
+    first line that names an error."""
     body = bounded(text).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     if found := _COMPILER.search(body) or _PLACED.search(body):
         return clip_line(found[0])
+    if raised := [found[found.lastindex or 0] for found in _TRACE_ERROR.finditer(body)]:
+        return clip_line(raised[-1])
     lines = [line for line in body.split("\n") if not _NO_TALK.match(line)] or [""]
     says = next((line for line in lines if _SAYS_ERROR.match(line)), "")
     hints = (line for line in lines if _ERROR_LINE.search(line[:2_000]) and not _CODE.search(line[-80:]))

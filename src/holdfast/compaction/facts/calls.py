@@ -65,7 +65,7 @@ def _call(step: Step, call_id: str, started: dict[str, str]) -> CallRecord:
     use, result, made = step.uses[call_id], step.results.get(call_id), step.calls[call_id]
     text = printed(result.text) if result else ""
     entry = step.result_entries.get(call_id, step.entry)
-    outcome = outcome_of(result, text)
+    outcome = outcome_of(use, result, text)
     if not use.command and use.kind != "bash":
         return CallRecord(step, made, use, entry, text, outcome)
     command = shell_command(use.command) or started.get(_task(made), "")
