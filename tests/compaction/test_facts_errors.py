@@ -117,7 +117,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <modu
             "app.Broken: gone",
         ),
         (
-            'Exception in thread "main" a.Outer: no\n\tat a.B.c(B.java:1)\nCaused by: b.IOException: full\n\tat x.Y',
+            'Exception in thread "main" a.Outer: no\n\tat a.B(B.java:1)\nCaused by: b.IOException: full\n\tat x.Y',
             "Caused by: b.IOException: full",
         ),
         (
