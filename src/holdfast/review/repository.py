@@ -155,8 +155,8 @@ def _run(folder: Path, words: Sequence[str], stdin: bytes, most: int, more: Mapp
         # `communicate` with a timeout polls, which for many short runs takes longer than the runs.
         late = threading.Timer(SECONDS, process.kill)
         late.daemon = True
-        late.start()
         began = time.monotonic()
+        late.start()
         with process:
             try:
                 _, error = process.communicate(stdin)
