@@ -157,7 +157,8 @@ def test_what_was_asked_before_does_not_matter(values, earlier):
 @pytest.mark.slow
 @given(tables)
 def test_equal_policies_do_not_differ(values):
-    assert Bootstrap(FEW).difference(values, values) == Interval(0.0, 0.0, 0.0)
+    found = Bootstrap(FEW).difference(values, values)
+    assert (found.mean, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.slow
