@@ -156,7 +156,7 @@ def _arguments(text: str) -> Json:
 
 class DumpFile:
     """Packs as JSON lines, so that anyone can score them: one line for each reply of the recording, in order, also
-    where the policy failed. Whoever takes over the file removes it; an error on the way does too."""
+    where the policy failed. The reader of the file removes it, and so does an error on the way."""
 
     def __init__(self, folder: str, recording: str) -> None:
         self._id = msgspec.json.encode(recording)

@@ -32,7 +32,7 @@ _MODES = {"plan": "34", "edit": "33", "auto": "1;31"}
 
 
 class PaintedFrame(Struct):
-    """A terminal with the first frame on it. `before` are its attributes as they were. Whoever draws from then on
+    """A terminal with the first frame on it. `before` are its attributes as they were. The code that draws next
     sets `is_taken_over`, and restores the screen."""
 
     before: list[Any]

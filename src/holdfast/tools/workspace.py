@@ -7,7 +7,7 @@ between is met as a link and refused. An OSError never leaves the guard; it beco
 A link that leads to a place inside a root is allowed, since the place is what counts. `~` and `@` have no meaning
 here. A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a
 write always replaces the directory entry with a new file. Reading one is allowed: package stores link thousands of
-files, and whoever made the link could read the file.
+files, and the person who made the link could read the file.
 """
 
 import contextlib

@@ -22,7 +22,7 @@ from holdfast.numbers import grouped
 
 SECONDS = 3.0
 ANY = "…"
-"""Stands for the models of a provider whose models are not in the catalogue."""
+"""In place of the models of a provider that lists them itself."""
 
 MOST_SERVED = 20
 """How many models of a local server are listed."""

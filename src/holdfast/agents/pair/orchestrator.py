@@ -63,8 +63,8 @@ class Orchestrator:
         return self.journal.state
 
     def set_rules(self, rules: StopRules, grants: str = "") -> None:
-        """The rules from now on; other rules let a pair that ended go on. `grants` stand for what the agents may
-        do; they matter to agents that were blocked."""
+        """The rules from now on; with other rules a pair that ended can continue. `grants` says what the agents
+        may do; it matters to agents that were blocked."""
         state = self.state
         may_go_on = state.ended is None or state.ended.reason == BLOCKED
         if rules != state.rules or (may_go_on and grants != state.grants):

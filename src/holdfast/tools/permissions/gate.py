@@ -241,7 +241,7 @@ def _entries(folder: str) -> list["os.DirEntry[str]"]:
 
 
 def _matches(path: str) -> list[str] | None:
-    """The paths that a pattern stands for now."""
+    """The paths that a pattern matches now."""
     heads, looked = [""], 0
     for part in path.split("/")[1:]:
         if WILD not in part and EVEN not in part:

@@ -6,7 +6,7 @@ and what is gone when the sandbox starts is no reason to fail.
 
 Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, its own process ids and no network.
 Landlock, in the kernel, only refuses: writes outside the roots and TCP, but not UDP and not `.git`. Neither
-protects what is done with the workspace later: whoever runs what lies there runs what a command left there.
+protects you later: a program in the workspace that you run then may be one that a command left there.
 """
 
 import contextlib
