@@ -115,6 +115,18 @@ def test_what_waits_is_what_was_asked_and_not_decided_since(phases):
     assert state.turn == sum(isinstance(phase, TurnBegan) for phase in known)
 
 
+def test_what_agents_may_do_counts_as_changed_until_the_next_turn():
+    def is_regranted(*phases):
+        begun = (StopRulesSet(StopRules()), TurnBegan(1, "init", 1, "go"))
+        return pair_state([*begun, *phases], "execute").is_regranted
+
+    other, same = StopRulesSet(StopRules(), grants="other"), StopRulesSet(StopRules())
+    assert not is_regranted(same)
+    assert is_regranted(other)
+    assert is_regranted(other, other), "set again, it is still not tried"
+    assert not is_regranted(other, TurnBegan(2, "execute", 1, "go"))
+
+
 def test_what_was_accepted_and_vanished_is_taken_back():
     """Its iteration goes on: the next handover of the same role is of the same one."""
     before = [
