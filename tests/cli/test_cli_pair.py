@@ -97,7 +97,7 @@ def test_a_stop_says_its_reason_and_its_evidence(root, own_place):
     with answering((PLAN, DESIGNED), MEASURED) as server:
         done = holdfast(*begun(server, "--approve", "auto", "--max-iterations", "1"))
     assert done.code == STOPPED == 20
-    assert "error: 1 iteration was made, as many as allowed" in done.err
+    assert "error: 1 iteration was made, which is the limit" in done.err
     assert "hint: resume with `--continue --max-iterations N`" in done.err
     assert done.text.splitlines()[1] == "- iteration 1: 1/2 (50%) passed; failures: 1 of layer 2"
 
@@ -134,13 +134,13 @@ def test_who_is_blocked_again_and_again_is_stopped_until_it_may_do_something_els
     stuck = hand_over("plan.md", decisions=["May I run `make`?"])
     with answering((PLAN, DESIGNED), (*[stuck] * 5, *MEASURED)) as server:
         done = holdfast(*begun(server, "--approve", "auto"))
-        assert (done.code, "error: `worker` cannot go on without an answer" in done.err) == (17, True)
+        assert (done.code, "error: `worker` needs an answer before it can continue" in done.err) == (17, True)
         again = [holdfast(*given(server, "--continue", "--approve", "auto")) for _ in range(5)]
         assert [one.code for one in again] == [17, 17, 17, STOPPED, STOPPED]
         assert "resume with `--continue` and another `--allow`, `--mode` or limit" in again[-1].err
         other = ("--allow", "Bash(make:*)", "--max-iterations", "1")
         done = holdfast(*given(server, "--continue", "--approve", "auto", *other))
-    assert done.text.splitlines()[0] == "iterations: 1 iteration was made, as many as allowed"
+    assert done.text.splitlines()[0] == "iterations: 1 iteration was made, which is the limit"
 
 
 def test_what_is_spent_is_limited_for_both_and_all_runs(root):

@@ -48,7 +48,7 @@ def test_without_a_terminal_it_waits_with_a_question_and_goes_on_without_an_answ
     with answering((PLAN, DESIGNED), (stuck, *MEASURED)) as server:
         waits = holdfast(*begun(server, "--approve", "auto", "--max-iterations", "1"))
         assert waits.code == 17
-        assert "error: `worker` cannot go on without an answer: May I evaluate by hand?" in waits.err
+        assert "error: `worker` needs an answer before it can continue: May I evaluate by hand?" in waits.err
         assert "hint: make it possible (a command needs an `--allow` rule)" in waits.err
         done = holdfast(*given(server, "--continue", "--approve", "auto"))
     assert done.code == 20, done.err

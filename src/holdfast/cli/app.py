@@ -31,7 +31,7 @@ COMMANDS = {
     "recall": "Recall what a pack left out.",
     "show": "Show rounds, steps, tools and tokens at a glance.",
     "check": "Check messages against the rules of providers.",
-    "compact": "Summarize what a recording would let go, and check the summary.",
+    "compact": "Summarize the steps that leave the window, and check the summary.",
     "replay": "Measure what context policies keep, and what they cost.",
     "fit": "Learn from recordings which lines are worth keeping.",
     "logs": "List, export, import, delete and verify logs.",

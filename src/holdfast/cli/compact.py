@@ -56,7 +56,7 @@ def command(
     is_explained: bool,
     as_json: bool,
 ) -> None:
-    """Summarize what a recording would let go, and check the summary.
+    """Summarize the steps that leave the window, and check the summary.
 
     RECORDING is a file, or the id of a log in the store. A model writes the summary if one is chosen: every path,
     id, number and command in it must be in the log, and the user's directives stay word for word. Without a model

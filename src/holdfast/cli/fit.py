@@ -52,7 +52,7 @@ that was not; `tenth` is the share of later use in the best tenth of tokens."""
 def command(source: FilesInput, profile: str, out: Path | None, replays: bool, as_json: bool) -> None:
     """Learn from recordings which lines are worth keeping.
 
-    At every fold, which of the lines and names that it let go did later actions use? Prints what each feature is
+    At every fold, which of the lines and names that it dropped did later actions use? Prints what each feature is
     worth, and how good that is on projects that were not fitted on. Needs scikit-learn: run
     `pip install '.[fit]'` in a checkout of Holdfast.
     """

@@ -269,3 +269,14 @@ def entries_before_step(entries: Sequence[Entry], step: int | None) -> Sequence[
         )
     reply = steps[step - 1].entry
     return entries[: next(at for at, entry in enumerate(entries) if entry.id == reply)]
+
+
+def how_counted(model: str) -> str:
+    """The vocabulary that was counted in, and how far an estimate may be off."""
+    family = family_for_model(model)
+    if not model:
+        return f"counted in {family.vocabulary}, because the recording names no model"
+    if family.exact:
+        return f"counted as {family.name} ({model}), in its own vocabulary"
+    bound = f"within {family.bound.largest / 10:.0f} % for 19 texts of 20"
+    return f"counted as {family.name} ({model}), an estimate: {bound}"

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import asdict
 
-from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, reads_recording, walk_recording
+from holdfast.cli.inputs import (
+    RecordingInput,
+    RecordingWindow,
+    how_counted,
+    note_import,
+    reads_recording,
+    walk_recording,
+)
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import note, say, write_json
 from holdfast.cli.tables import (
@@ -28,7 +35,6 @@ from holdfast.cli.tables import (
 from holdfast.events import Folded
 from holdfast.messages import Json
 from holdfast.numbers import counted, group_digits
-from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.pack import pack
 from holdfast.packing.view import WindowView
@@ -167,7 +173,7 @@ def say_report(
         f"{counted(len(folds), 'fold')}, {counted(len(pack.cuts), 'cut')}"
     )
     say_wrapped(_why_smaller(window, pack, folds))
-    say(_how_counted(walked.model))
+    say(how_counted(walked.model))
     if pack.cuts and is_stored:
         largest = max(pack.cuts, key=lambda cut: cut.before - cut.after)
         head = f"get it back: `holdfast recall {largest.id}` ({counted(largest.before, 'token')}: "
@@ -199,17 +205,6 @@ def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str
         f"a fold starts at {pack.trigger:,} tokens and goes down to {window.profile.low_water:,} or less: "
         "until the next one, requests only grow at their end, so the provider's cache holds"
     )
-
-
-def _how_counted(model: str) -> str:
-    """The vocabulary that was counted in, and how far an estimate may be off."""
-    family = family_for_model(model)
-    if not model:
-        return f"counted in {family.vocabulary}, because the recording names no model"
-    if family.exact:
-        return f"counted as {family.name} ({model}), in its own vocabulary"
-    bound = f"within {family.bound.largest / 10:.0f} % for 19 texts of 20"
-    return f"counted as {family.name} ({model}), an estimate: {bound}"
 
 
 def _say_kinds(cuts: Sequence[Cut]) -> None:

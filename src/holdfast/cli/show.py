@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from holdfast.cli.inputs import RecordingInput, note_import, open_log, reads_recording
+from holdfast.cli.inputs import RecordingInput, how_counted, note_import, open_log, reads_recording
 from holdfast.cli.ledger import show_ledger
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.overview import Overview, UsageComparison, make_overview
@@ -17,7 +17,6 @@ from holdfast.cli.tables import name, number, print_table, text, wrapped
 from holdfast.errors import InputError
 from holdfast.log import Log
 from holdfast.numbers import counted
-from holdfast.packing.counting.families import family_for_model
 from holdfast.recordings.json_lines import RecordingFile, check_complete
 from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import MemoryStore
@@ -115,8 +114,7 @@ def _show_head(seen: Overview) -> None:
         write(f"{printable(seen.title)}\n")
     where = f"log {seen.log}, " if seen.log else ""
     write(
-        f"{where}{printable(seen.source) or 'live'}, counted as {family_for_model(seen.model).name}"
-        f"{f' ({printable(seen.model)})' if seen.model else ''}\n"
+        f"{where}{printable(seen.source) or 'live'}, {how_counted(printable(seen.model))}\n"
         f"{counted(len(seen.rounds), 'round')}, {counted(seen.steps, 'step')}, "
         f"{counted(seen.tokens, 'token')}, of which {seen.fixed_tokens:,} are system prompt and tools\n"
     )

@@ -132,7 +132,7 @@ def _stops(
         yield "gain", f"{brought}, less than {percent(rules.gain)}"
     if rules.max_iterations and done >= rules.max_iterations:
         made = "1 iteration was" if done == 1 else f"{done} iterations were"
-        yield "iterations", f"{made} made, as many as allowed"
+        yield "iterations", f"{made} made, which is the limit"
 
 
 def gain_of(rates: Sequence[float], rules: StopRules) -> float | None:

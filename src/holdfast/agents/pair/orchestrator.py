@@ -197,7 +197,9 @@ class Orchestrator:
             if self.state.is_regranted:
                 self._decisions.approve_unanswered(asked)
                 return None
-            return self._decisions.waits(asked, f"`{made.role}` cannot go on without an answer: {asked.text}")
+            return self._decisions.waits(
+                asked, f"`{made.role}` needs an answer before it can continue: {asked.text}"
+            )
         first = self.pair.roles[0]
         if any(problem.layer in first.layers for problem in made.handover.problems):
             self._deliver(NextTurn(first), made)

@@ -116,7 +116,7 @@ def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:
 def rows_of(
     window: Window, later_lines: LaterUse, later_names: LaterUse
 ) -> tuple[list[Example], list[Example]]:
-    """Lines and names that a fold let go, as a choice among them would see them."""
+    """Lines and names that a fold dropped, as a choice among them would see them."""
     view = window.view()
     sightings, draft = view.line_index, FoldDraft(view)
     shown = draft.visible_text()

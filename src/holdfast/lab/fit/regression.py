@@ -153,7 +153,7 @@ def learn_weights(examples: Sequence[RecordingExamples], options: ReplayOptions)
     if weights is None:
         unused = "name" if any(one.lines.used for one in examples) else "line"
         raise InputError(
-            f"there is nothing to learn: no later action used a {unused} that a fold let go",
+            f"there is nothing to learn: no later action used a {unused} that a fold dropped",
             hint="give longer recordings, or more of them",
         )
     held_out, groups = split(examples)

@@ -1,7 +1,7 @@
 """What a fold costs and what it saves, in tokens at the full price of input.
 
 Rule: figures come from the profile's prices and the log alone. A fold makes the provider write again everything
-after its first change; every request after it reads less. Tokens that a fold could have let go have a carry cost
+after its first change; every request after it reads less. Tokens that a fold could have dropped have a carry cost
 with each request: once that adds up to what a fold costs, waiting was no cheaper, whatever comes next.
 """
 
@@ -63,7 +63,7 @@ def expected_steps(steps: int) -> int:
 
 
 def carry_cost(profile: Profile, idle_tokens: int) -> float:
-    """What it costs to send tokens once more that a fold would have let go."""
+    """What it costs to send tokens once more that a fold would have dropped."""
     return max(idle_tokens, 0) * (profile.cache_read if profile.cache_seconds else 1.0)
 
 
@@ -82,7 +82,7 @@ class FoldEconomics(Struct, frozen=True):
     usage: tuple[Usage, int] | None = None
     """The newest report since the last fold, and how many items the log had before the reply."""
     carry_cost: float = 0.0
-    """What was paid since the last fold for tokens that it could have let go."""
+    """What was paid since the last fold for tokens that it could have dropped."""
     appended: int = 0
     """Folds in a row that left the notes before them as they were."""
     now: float | None = None

@@ -67,7 +67,7 @@ def forced_trigger(view: WindowView) -> FoldTrigger | None:
 
 def profit_trigger(view: WindowView, depth: FoldDepth) -> FoldTrigger | None:
     """A fold that nothing forces, and that pays: because the cache is cold, or because the rent for what it would
-    let go has come to what it costs, and enough steps are to be expected."""
+    dropped has come to what it costs, and enough steps are to be expected."""
     profile = view.profile
     if not profile.fold_for_profit or depth.freed < profile.min_gain or not view.fresh:
         return None
