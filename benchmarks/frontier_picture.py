@@ -20,8 +20,8 @@ PEERS = {
     "clear": ("clear results in batches", 2, 8, 0),
     "strands_auto": ("Strands, auto", 2, -40, -9),
     "strands_window": ("Strands, window", 0, 8, 14),
-    "pydantic_ai_harness": ("pydantic-ai harness", 2, 14, -8),
-    "langchain_clear": ("LangChain, clear tool uses", 0, -14, 18),
+    "pydantic_ai_harness": ("pydantic-ai", 1, 12, 16),
+    "langchain_clear": ("LangChain, clear tool uses", 2, 8, 8),
     "langchain_summary": ("LangChain, summarization", 0, 8, 4),
 }
 GREY = "#8a8f98"

@@ -56,7 +56,7 @@ BLOCK_TYPES = {
 
 
 def messages_limit(request: ParsedRequest) -> Iterator[Breach]:
-    """A request holds at most 100 000 messages."""
+    """A request holds at most 100,000 messages."""
     if len(request.turns) > MOST_MESSAGES:
         yield None, f"the request holds {len(request.turns)} messages", ""
 
