@@ -10,13 +10,24 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "holdfast"
 
-VALUES = {"version", "ids", "messages", "events", "errors", "numbers", "image_size", "tool_use"}
+VALUES = {
+    "version",
+    "ids",
+    "messages",
+    "events",
+    "errors",
+    "numbers",
+    "line_ranges",
+    "image_size",
+    "tool_use",
+}
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
     "ids": set(),
     "messages": set(),
     "errors": set(),
     "numbers": set(),
+    "line_ranges": set(),
     "image_size": set(),
     "events": {"messages"},
     "tool_use": {"messages"},

@@ -34,10 +34,10 @@ class Log:
     `existed` is true where an import found that the log was there already and wrote nothing.
     """
 
-    def __init__(self, store: Store, id_: str, redaction: Redactor, *, existed: bool = False) -> None:
+    def __init__(self, store: Store, id_: str, redaction: Redactor) -> None:
         self.store = store
         self.id = id_
-        self.existed = existed
+        self.existed = False
         self._redaction = redaction
 
     @classmethod

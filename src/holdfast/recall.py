@@ -138,8 +138,6 @@ def answer_recall(
     arguments: Mapping[str, Json],
     *,
     log: str | None = None,
-    max_lines: int = MAX_LINES,
-    max_chars: int = MAX_CHARS,
 ) -> tuple[str, bool]:
     """What the Recall tool answers to a model, and whether it is an error. Never raises for what a model wrote.
 
@@ -156,8 +154,8 @@ def answer_recall(
             query=asked.get("query"),
             context=CONTEXT,
             log=log,
-            max_lines=max_lines,
-            max_chars=max_chars,
+            max_lines=MAX_LINES,
+            max_chars=MAX_CHARS,
         )
     except HoldfastError as error:
         return str(error), True

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from holdfast.packing.folding.economics import estimate_fold, expected_steps
+from holdfast.packing.folding.economics import FoldEconomics, estimate_fold, expected_steps
 from holdfast.packing.folding.trigger import fold_estimate, profit_trigger
 from holdfast.packing.folding.zones import divide_steps, fold_depth
 from holdfast.packing.log_walk import fold_if_due
@@ -127,3 +127,8 @@ def test_notes_are_written_anew_after_some_that_only_added():
     assert most == 4
     plain = replace(CODE, append_folds=False).scaled_to(16_000)
     assert all(r.window.view().economics.appended <= 1 for r in pack_each_request(chained(work(60)), plain))
+
+
+def test_how_long_nothing_was_asked_is_known_from_two_times():
+    assert FoldEconomics(CODE, 0).tick(100.0).idle is None, "no request was made yet"
+    assert FoldEconomics(CODE, 0).tick(100.0).ask().tick(130.0).idle == 30.0

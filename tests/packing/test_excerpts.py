@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.ids import text_id
+from holdfast.line_ranges import written_ranges
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.excerpts import (
     GAP,
@@ -19,7 +20,6 @@ from holdfast.packing.lines.excerpts import (
 from holdfast.packing.lines.features import line_key
 from holdfast.packing.lines.passages import CALL, RESULT, PassageCache, step_passages
 from holdfast.packing.profile import CODE
-from holdfast.packing.rendering.clip import written_ranges
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript
 from support.logs import chained, result, step, user

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from holdfast.errors import ConfigError
 from holdfast.packing.lines.features import (
     LINE_FEATURES,
+    MOVING_LINE,
     NAME_FEATURES,
     VERSION,
     line_facts,
@@ -169,3 +170,12 @@ def test_a_long_line_without_a_space_is_read_in_linear_time():
     line = "x" * 1_000_000
     assert line_key(line) == line
     assert line_key("src/app.py:12: return nil") == "return nil"
+
+
+def test_a_line_with_a_name_of_the_users_is_known_by_it():
+    events = [user("Fix load_settings."), *reads("def load_settings(path):\ndef save_settings(path):\n")]
+    index = sightings_of(events)
+    at = MOVING_LINE.index("in_goal")
+    in_goal = {line.text: bool(index.line_features(line)[at]) for line in index.lines}
+    assert in_goal["def load_settings(path):"]
+    assert not in_goal["def save_settings(path):"]

@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.line_ranges import covers_range, merge_ranges
 from holdfast.packing.presence import (
-    covers,
     lines_read,
     lines_written,
     read_range,
     written_content,
 )
-from holdfast.packing.rendering.clip import merge_spans
 from holdfast.tool_use import ToolUse
 
 READ = ToolUse("read", "Read", "a.py")
@@ -93,6 +92,6 @@ def test_the_range_of_a_read(use, text, span):
 
 @given(st.sets(st.integers(1, 60)), st.integers(1, 60), st.integers(1, 60))
 def test_merged_spans_cover_what_their_lines_do(lines, first, last):
-    spans = merge_spans((n, n) for n in lines)
+    spans = merge_ranges((n, n) for n in lines)
     assert {n for a, b in spans for n in range(a, b + 1)} == lines
-    assert covers(spans, first, last) is (first <= last and lines >= set(range(first, last + 1)))
+    assert first > last or covers_range(spans, first, last) is (lines >= set(range(first, last + 1)))

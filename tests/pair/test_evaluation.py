@@ -104,9 +104,9 @@ def test_a_file_that_is_a_link_out_is_not_read(layout, tmp_path):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b'{"passed": true, "sample": "\xff\xfe"}', "is no UTF-8"),
+        (b'{"passed": true, "sample": "\xff\xfe"}', "is not UTF-8"),
         (b'{"passed": true, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is nested too deeply"),
-        (b'{"passed": true, "sample": "' + b"s" * 201 + b'"}', "is no result"),
+        (b'{"passed": true, "sample": "' + b"s" * 201 + b'"}', "is not a valid result"),
     ],
     ids=["bytes", "depth", "name"],
 )
@@ -131,7 +131,7 @@ def test_a_name_that_is_no_text_is_named(layout):
 def test_a_cause_has_one_of_nine_layers_and_few_words(layout, cause):
     (folder_of(layout, CAUSES) / "f1.json").write_text(json.dumps(cause))
     (found,) = wrong(layout)
-    assert f"{CAUSES}/f1.json` is no result" in found
+    assert f"{CAUSES}/f1.json` is not a valid result" in found
 
 
 def test_a_line_about_an_iteration_stays_short(tmp_path):

@@ -77,10 +77,10 @@ def layout(tmp_path):
         ("outer", "link that leads out"),
         ("../secret.txt", "leads out of the folder"),
         ("a/../../secret.txt", "leads out of the folder"),
-        ("/etc/passwd", "no path inside the folder"),
-        ("~/x", "no path inside the folder"),
-        ("C:\\x", "no path inside the folder"),
-        ("a\0b", "no path"),
+        ("/etc/passwd", "not a path inside the folder"),
+        ("~/x", "not a path inside the folder"),
+        ("C:\\x", "not a path inside the folder"),
+        ("a\0b", "not a path"),
     ],
     ids=["missing", "through_link", "link", "above", "above_deep", "absolute", "home", "drive", "nul"],
 )
@@ -111,13 +111,15 @@ def test_results_that_cannot_be_read_are_named(layout):
     write_results(layout, 1, 1, {})
     (layout.root / "execution_outputs/iteration_1/evaluation_results/bad.json").write_text("{")
     said = handover("design.md", success=SuccessRate(1, 1))
-    assert "evaluation_results/bad.json` is no result" in handover_faults(said, EXECUTE, layout, 1)[0]
+    assert (
+        "evaluation_results/bad.json` is not a valid result" in handover_faults(said, EXECUTE, layout, 1)[0]
+    )
 
 
 def test_it_is_neither_too_short_nor_too_long():
     count = counter_for_model("anthropic/claude-opus-5-5").text
     short = handover_text(NAME, handover("design.md"))
-    assert "200 are the least" in size_fault(short, EXECUTE, count)
+    assert "200 are required" in size_fault(short, EXECUTE, count)
     long = handover_text(NAME, handover(*(f"file_{n}_{'path ' * 100}.json" for n in range(60))))
     assert "5000 are allowed" in size_fault(long, EXECUTE, count)
     right = handover_text(
@@ -130,7 +132,7 @@ def test_a_result_that_is_no_file_is_named_and_not_waited_for(layout):
     write_results(layout, 1, 1, {})
     os.mkfifo(layout.root / "execution_outputs/iteration_1/evaluation_results/pipe.json")
     found = handover_faults(handover("design.md", success=SuccessRate(1, 1)), EXECUTE, layout, 1)
-    assert "evaluation_results/pipe.json` is no file" in found[0]
+    assert "evaluation_results/pipe.json` is not a file" in found[0]
 
 
 def test_nothing_is_written_through_a_link_that_leads_out(layout, tmp_path):

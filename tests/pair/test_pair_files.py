@@ -94,7 +94,11 @@ def test_the_pair_of_the_document_has_limits_of_a_layer():
         (PLANS, f'{PLANS}\nprompt_file = "plan.md"', "both `prompt` and `prompt_file`"),
         ('name = "measured"', 'name = "x"\ntask = "a\\u0000"', "`task`: "),
         ('name = "measured"', 'name = "x"\ntask = ""', "`task`: "),
-        ('name = "measured"', 'name = "x"\ntask = "/etc/passwd"', "`task`: `/etc/passwd` is no path inside"),
+        (
+            'name = "measured"',
+            'name = "x"\ntask = "/etc/passwd"',
+            "`task`: `/etc/passwd` is not a path inside",
+        ),
         ('name = "measured"', 'name = "x"\noutputs = { folder = "" }', "`outputs.folder`: "),
         ('name = "measured"', 'name = "x"\noutputs = { folder = "a\\u0000b" }', "`outputs.folder`: "),
         ('name = "measured"', 'name = "x"\noutputs = { report = "../up.json" }', "`outputs.report`: "),

@@ -38,7 +38,7 @@ def test_failures_of_the_design_on_the_disk_go_to_the_designer_whatever_is_said(
 def test_problems_of_the_design_that_are_told_go_to_the_designer(verdict):
     found = after(said(EXECUTE, verdict, HandoverProblem("a gap", 1, "low")), results=measured(60, layer=2))
     assert found.role is INIT
-    assert "problems of layer 1, which is yours, stand open" in found.notes[0]
+    assert "problems of layer 1, which is yours, are still open" in found.notes[0]
 
 
 def test_only_the_newest_results_count():
@@ -73,6 +73,6 @@ def test_a_layer_goes_to_the_first_after_its_own_soft_limit():
     found = after(said(EXECUTE, "continue"), results=measured(40, layer=3), rules=rules)
     assert found.role is INIT
     assert found.notes == (
-        "failures of layer 3 stand in 1 iteration, so `init` must look at it; after 4 the work stops",
+        "failures of layer 3 persist for 1 iteration, so `init` must look at it; after 4 the work stops",
     )
     assert after(said(EXECUTE, "continue"), results=measured(40, layer=2), rules=rules).role is EXECUTE

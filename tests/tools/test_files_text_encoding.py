@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.line_ranges import covers_range, merge_ranges, missing_ranges
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.line_diff import (
     LineChange,
-    covers_range,
     describe_ranges,
-    merge_ranges,
-    missing_ranges,
     shift_ranges,
 )
 from holdfast.tools.files.text_encoding import (

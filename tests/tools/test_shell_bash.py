@@ -179,7 +179,7 @@ def test_commands_of_all_kinds(shell, workspace, command, code, text):
         ({"command": "echo \0"}, "`command` contains a NUL character"),
         ({"command": "  \n"}, "`command` of Bash is empty"),
         ({"command": "echo \ud800"}, "`command` contains half a character"),
-        ({"command": "x" * (LONGEST_COMMAND + 1)}, "the most"),
+        ({"command": "x" * (LONGEST_COMMAND + 1)}, "at most 100,000 are allowed"),
         ({"command": "true", "timeout": 601}, "`timeout` of Bash is wrong"),
         ({"command": "true", "timeout": 0}, "`timeout` of Bash is wrong"),
         ({"script": "true"}, "`command`"),

@@ -208,9 +208,8 @@ async def _run_watched(opened: OpenedPair, signals: SignalHandler) -> PairOutcom
     def follow(agent: Agent) -> None:
         signals.agent = agent
 
-    opened.orchestrator.follow(follow, lambda: bool(signals.came))
     try:
-        return await opened.orchestrator.run()
+        return await opened.orchestrator.run(follow, is_interrupted=lambda: bool(signals.came))
     except asyncio.CancelledError:
         if not signals.absorb():
             raise

@@ -32,7 +32,7 @@ def quoted_spans(text: str) -> list[TextSpan]:
 
 
 def sentences(text: str) -> Iterator[TextSpan]:
-    """Sentences, and clauses that a semicolon parts, with the mark that ends each."""
+    """Sentences, and clauses that a semicolon separates, with the mark that ends each."""
     sheltered = quoted_spans(text)
     start = 0
     for end in _END.finditer(text):
@@ -141,7 +141,7 @@ def _classified(token: str, start: int, *, in_code: bool, is_share: bool = False
     if kind:
         yield Claim(kind, token, start, end, is_share and kind == "number")
     elif "/" in token or _RANGE.fullmatch(token):
-        # A slash that makes no path parts alternatives, or a count from its total.
+        # A slash that makes no path separates alternatives, or a count from its total.
         at = start
         for part in re.split(r"([/-])", token):
             if _NUMBER.fullmatch(part) or ("/" in token and _kind(part, in_code)):

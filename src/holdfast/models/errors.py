@@ -35,8 +35,8 @@ class ModelError(HoldfastError):
 class Overflowed(ModelError):
     """The request is too long. `limit` is the most tokens the model takes, 0 where the provider does not say."""
 
-    def __init__(self, message: str, *, limit: int = 0, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, message: str, *, limit: int = 0) -> None:
+        super().__init__(message)
         self.limit = limit
 
 

@@ -65,7 +65,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         if "@" in parts.netloc:
             raise ConfigError(
                 f"the base URL of `{parts.hostname}` contains a name or password, which logs would show",
-                hint="give it as a header instead",
+                hint="leave the name and password out of the URL; the key is read from the environment",
             )
 
     def __repr__(self) -> str:

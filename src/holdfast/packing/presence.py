@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.line_ranges import LineRange, merge_ranges
 from holdfast.messages import (
     AssistantMessage,
     Json,
@@ -24,7 +25,6 @@ from holdfast.messages import (
 )
 from holdfast.packing.lines.excerpts import parse_ranges
 from holdfast.packing.lines.passages import RESULT, json_records
-from holdfast.packing.rendering.clip import LineSpan, merge_spans
 from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
 from holdfast.packing.view import WindowView
@@ -70,8 +70,8 @@ class FileLines(Struct, frozen=True, gc=False):
     end: int = 0
 
     @property
-    def spans(self) -> tuple[LineSpan, ...]:
-        return merge_spans((n, n) for n in self.lines)
+    def spans(self) -> tuple[LineRange, ...]:
+        return merge_ranges((n, n) for n in self.lines)
 
     def still_in(self, shown: str) -> "FileLines":
         """Of a text that was shortened, the lines that are left. Only numbers tell a line from another like it."""
@@ -137,7 +137,7 @@ def has_written(use: ToolUse, text: str) -> bool:
     return bool(_DONE.search(line)) and not _NOT.search(line) and not reports_failure(line)
 
 
-def read_range(use: ToolUse, text: str) -> LineSpan:
+def read_range(use: ToolUse, text: str) -> LineRange:
     """First and last line of a read, by the numbers in its result or else by the call; 0 where neither tells."""
     rows = text.split("\n")
     if not use.command:
@@ -148,11 +148,6 @@ def read_range(use: ToolUse, text: str) -> LineSpan:
     if use.first == FROM_END:
         return 0, 0
     return use.first or int(use.last > 0), use.last
-
-
-def covers(spans: Sequence[LineSpan], first: int, last: int) -> bool:
-    """Whether one span holds every line from `first` to `last`; of merged spans, whether all do."""
-    return first <= last and any(a <= first and last <= b for a, b in spans)
 
 
 def _numbered(use: ToolUse, rows: Sequence[str]) -> dict[int, str]:

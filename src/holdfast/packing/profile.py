@@ -71,8 +71,12 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bool,
         Meta(description="fold before the trigger where it pays: by prices, carry cost and a cold cache"),
     ] = True
-    cache_read: Annotated[float, Meta(ge=0, description="price of a token read from the cache")] = 0.1
-    cache_write: Annotated[float, Meta(ge=0, description="price of a token written to the cache")] = 1.25
+    cache_read: Annotated[
+        float, Meta(ge=0, description="price of a token read from the cache, relative to uncached input")
+    ] = 0.1
+    cache_write: Annotated[
+        float, Meta(ge=0, description="price of a token written to the cache, relative to uncached input")
+    ] = 1.25
     cache_seconds: Annotated[float, Meta(ge=0, description="life of an unused cache (0: there is none)")] = (
         300.0
     )
@@ -80,19 +84,21 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     keep_unit: Annotated[Literal["rounds", "steps"], Meta(description="what `keep` counts")] = "rounds"
     keep: Annotated[Count, Meta(description="newest rounds or steps that stay full")] = 10
-    keep_floor: Annotated[Count, Meta(description="`keep` under overflow goes down to this")] = 2
+    keep_floor: Annotated[Count, Meta(description="lowest value of `keep` under overflow")] = 2
     steps_floor: Annotated[Count, Meta(description="newest steps of the current round that stay full")] = 1
-    max_messages: Annotated[Count, Meta(description="fold above this many messages (0: none)")] = 0
+    max_messages: Annotated[Count, Meta(description="fold above this many messages (0: no limit)")] = 0
 
-    result_now: Annotated[Literal["full", "clipped"], Meta(description="a result in the kept part")] = "full"
+    result_now: Annotated[
+        Literal["full", "clipped"], Meta(description="level of results in the kept part")
+    ] = "full"
     result_old: Annotated[
-        Literal["digest", "stub", "skeleton"], Meta(description="a result outside the kept part")
+        Literal["digest", "stub", "skeleton"], Meta(description="level of results outside the kept part")
     ] = "digest"
     max_tool_chars: Annotated[Count, Meta(description="clip results past this many characters (0: off)")] = 0
     compaction_clip_chars: Annotated[
         Count,
         Meta(
-            description="clip kept results beyond this many characters where these alone are above the trigger "
+            description="clip kept results longer than this many characters if they alone exceed the trigger "
             "(0: off)"
         ),
     ] = 0
@@ -149,7 +155,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "system"
     summary_request: Annotated[
         Literal["append", "transcript"],
-        Meta(description="append the request to the live messages, or over a transcript"),
+        Meta(description="send the request after the live messages, or with a transcript of them"),
     ] = "transcript"
     summary_messages: Annotated[Count, Meta(description="most summary messages in a pack (0: no limit)")] = 0
     summary_max_tokens: Annotated[Tokens, Meta(description="longest summary a model may write")] = 4_000

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.ids import text_id
+from holdfast.line_ranges import LineRange, covers_range, merge_ranges
 from holdfast.messages import Image, Text, ToolMessage, joined_text
 from holdfast.packing.presence import (
     NO_LINES,
@@ -18,7 +19,6 @@ from holdfast.packing.presence import (
     FileLines,
     PresenceState,
     StepPresence,
-    covers,
     has_written,
     lines_read,
     lines_written,
@@ -27,7 +27,6 @@ from holdfast.packing.presence import (
     shows_file,
     written_content,
 )
-from holdfast.packing.rendering.clip import LineSpan, merge_spans
 from holdfast.packing.rendering.levels import LONG_ARGUMENT, source_id
 from holdfast.packing.view import WindowView
 from holdfast.tool_use import ToolUse
@@ -59,7 +58,7 @@ class TextVisibility(Struct, frozen=True, gc=False):
     last: int = 0
     note: str = ""
     is_copy: bool = False
-    lines: tuple[LineSpan, ...] = ()
+    lines: tuple[LineRange, ...] = ()
     is_open: bool = False
     end: int = 0
 
@@ -87,18 +86,19 @@ class Visibility(Struct, frozen=True):
         do not count: who reads a range wants it in one piece.
         """
         rows = [row for row in self.rows if row.path == path and row.lines and row.step >= since]
-        spans, start = merge_spans(span for row in rows for span in row.lines), max(first, 1)
+        spans, start = merge_ranges(span for row in rows for span in row.lines), max(first, 1)
         # A file that another read shows to be longer ends nowhere that is known.
         longest = spans[-1][1] if spans else 0
         if last:
             end = max((row.end for row in rows), default=0)
-            return covers(spans, start, min(last, end) if end >= longest else last)
+            last = min(last, end) if end >= longest else last
+            return start <= last and covers_range(spans, start, last)
         is_open = any(row.is_open and row.lines[-1][1] == longest for row in rows)
-        return is_open and covers(spans, start, longest)
+        return is_open and start <= longest and covers_range(spans, start, longest)
 
-    def visible_lines(self, path: str) -> tuple[LineSpan, ...]:
+    def visible_lines(self, path: str) -> tuple[LineRange, ...]:
         """The lines of a file that are visible, verbatim and current."""
-        return merge_spans(span for row in self.rows if row.path == path for span in row.lines)
+        return merge_ranges(span for row in self.rows if row.path == path for span in row.lines)
 
     def outdated_note(self, path: str) -> str:
         """The sentence that marks what was seen of a file as out of date; empty where it is not."""

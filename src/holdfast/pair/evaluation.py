@@ -169,7 +169,7 @@ def _names(layout: PairFolder, where: str, *, ending: str = ".json") -> list[str
         raise UnreadableResults(f"`{where}` cannot be read: {error.strerror}") from None
     for name in names:
         if not name.isprintable():
-            raise UnreadableResults(f"`{where}` has a file whose name is no plain text: {name!a}")
+            raise UnreadableResults(f"`{where}` has a file whose name is not plain text: {name!a}")
     return names
 
 
@@ -178,7 +178,7 @@ def _decoded(layout: PairFolder, where: str, kind: type[T]) -> T:
     if isinstance(found, str):
         raise UnreadableResults(found)
     if found.is_folder:
-        raise UnreadableResults(f"`{where}` is no file")
+        raise UnreadableResults(f"`{where}` is not a file")
     if found.size > LARGEST:
         raise UnreadableResults(f"`{where}` is larger than {LARGEST} bytes")
     try:
@@ -186,11 +186,11 @@ def _decoded(layout: PairFolder, where: str, kind: type[T]) -> T:
     except OSError as error:
         raise UnreadableResults(f"`{where}` cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UnreadableResults(f"`{where}` is no UTF-8") from None
+        raise UnreadableResults(f"`{where}` is not UTF-8") from None
     except RecursionError:
         raise UnreadableResults(f"`{where}` is nested too deeply") from None
     except msgspec.MsgspecError as error:
-        raise UnreadableResults(f"`{where}` is no result: {error}") from None
+        raise UnreadableResults(f"`{where}` is not a valid result: {error}") from None
 
 
 def _listed(names: Collection[str]) -> str:

@@ -59,7 +59,7 @@ class PairFolder:
         try:
             real = Path(os.path.realpath(self.root / path))
         except (OSError, ValueError, RecursionError):
-            return f"`{path}` is no path"
+            return f"`{path}` is not a path"
         if not real.is_relative_to(self.root):
             return f"`{path}` is a link that leads out of the folder"
         try:
@@ -69,7 +69,7 @@ class PairFolder:
                 return PathInfo(real.stat().st_size)
         except OSError as error:
             return f"`{path}` cannot be read: {error.strerror}"
-        return f"`{path}` is no file" if os.path.lexists(real) else f"`{path}` does not exist"
+        return f"`{path}` is not a file" if os.path.lexists(real) else f"`{path}` does not exist"
 
     def iterations(self) -> tuple[str, ...]:
         """The folders of iterations that hold any file."""
@@ -113,9 +113,9 @@ class PairFolder:
 def path_fault(path: str) -> str:
     """Why a path cannot be one inside a folder, whatever the folder holds; empty if it can."""
     if not path.strip() or "\0" in path:
-        return f"`{path}` is no path"
+        return f"`{path}` is not a path"
     if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
-        return f"`{path}` is no path inside the folder; name it from there"
+        return f"`{path}` is not a path inside the folder; name it from there"
     if ".." in path.split("/"):
         return f"`{path}` leads out of the folder with `..`"
     return ""

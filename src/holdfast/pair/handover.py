@@ -28,7 +28,7 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 class FileNote(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[Line, Meta(description="From the folder that both work in.")]
-    about: Annotated[str, Meta(max_length=LONGEST_LINE, description="What stands in it.")] = ""
+    about: Annotated[str, Meta(max_length=LONGEST_LINE, description="What the file contains.")] = ""
 
 
 class HandoverProblem(Struct, frozen=True, forbid_unknown_fields=True):

@@ -64,8 +64,8 @@ def _back_to_first(pair: Pair, state: PairState, rules: StopRules) -> Iterator[s
     for layer in persistent_layers(state.results, rules.soft):
         hard = rules.hard(layer)
         yield (
-            f"failures of layer {layer} stand in {in_a_row(rules.soft(layer))}, so `{first.name}` must look at it"
-            f"{f'; after {hard} the work stops' if hard else ''}"
+            f"failures of layer {layer} persist for {in_a_row(rules.soft(layer))}, so `{first.name}` must look at "
+            f"it{f'; after {hard} the work stops' if hard else ''}"
         )
     if verdict == "return":
         return
@@ -76,4 +76,4 @@ def _back_to_first(pair: Pair, state: PairState, rules: StopRules) -> Iterator[s
             failures = "1 failure" if failed == 1 else f"{failed} failures"
             yield f"`{second.name}` wanted to {wanted}; the disk has {failures} of layer {layer}, which is yours"
         elif any(problem.layer == layer for problem in state.last.handover.problems):
-            yield f"`{second.name}` wanted to {wanted}; problems of layer {layer}, which is yours, stand open"
+            yield f"`{second.name}` wanted to {wanted}; problems of layer {layer}, which is yours, are still open"

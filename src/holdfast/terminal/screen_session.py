@@ -10,16 +10,16 @@ from typing import get_args
 from holdfast.agents.coding.coding_session import OpenedSession, open_coding_session
 from holdfast.agents.coding.task import WaitingSubAgent, waiting_sub_agent
 from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
+from holdfast.agents.commands.cost import lookup_for
 from holdfast.agents.limits import Spent
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import CommandAnswer, End
-from holdfast.agents.spending import price_lookup
+from holdfast.agents.spending import measure_spending
 from holdfast.errors import ConfigError
-from holdfast.events import AssistantReplied, UsageReported
 from holdfast.messages import Usage, joined_text
-from holdfast.models.catalogue import load_catalogue, request_cost
+from holdfast.models.catalogue import request_cost
 from holdfast.packing.folding.trigger import estimate_request
 from holdfast.store import SqliteStore
 from holdfast.terminal.cards import describe_call
@@ -199,13 +199,9 @@ class AgentScreenSession:
 
     def _read(self) -> None:
         """Read from the log what the figures need."""
-        agent, spent = self.coding.agent, Spent()
-        lookup = price_lookup(load_catalogue(), [(agent.model.name, agent.model_entry)])
-        for one in path(self.coding.session.log.entries()):
-            if isinstance(one.event, AssistantReplied | UsageReported) and (usage := one.event.usage):
-                known = lookup(one.event.model)
-                spent = spent.with_reply(usage, request_cost(known, usage) if known else None)
-        self._spent = spent
+        total = measure_spending(self.coding.session.log.entries(), lookup_for(self.coding)).total
+        unpriced = total.unpriced + total.unreported
+        self._spent = Spent(usage=total.usage, dollars=total.dollars, unpriced=unpriced)
         self._used = self._size()
 
 

@@ -30,7 +30,7 @@ class UserQuestion(Struct, frozen=True, forbid_unknown_fields=True):
     question: Annotated[str, Meta(min_length=1, max_length=1000, description="The whole question.")]
     options: Annotated[
         list[QuestionOption],
-        Meta(min_length=2, max_length=6, description="The one you recommend stands first."),
+        Meta(min_length=2, max_length=6, description="Put the option you recommend first."),
     ]
     multiple: Annotated[bool, Meta(description="Several options may be chosen.")] = False
 

@@ -78,8 +78,8 @@ BEATS = (
     ),
     Beat("How often does something wait?", (("Grep", {"pattern": "state=waiting"}),)),
     Beat(
-        "By now earlier steps were folded: in their place stands a note with the lines that matter and the ids of "
-        "the rest. What was decided about rounding is no longer there, so I bring it back with Recall.",
+        "By now earlier steps were folded: a note with the lines that matter and the ids of the rest has taken "
+        "their place. What was decided about rounding is no longer there, so I bring it back with Recall.",
         (("Recall", {"query": "decision half a cent"}),),
     ),
     Beat(

@@ -44,7 +44,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def without_wrappers(text: str) -> str:
-    """The text with blanks, as many, where a program's words stood around a person's."""
+    """The text with everything a program added blanked out, so that positions stay."""
     if "<" not in text:
         return text
     return _AROUND.sub(_blank, _WRAPPED.sub(_blank, text))
@@ -70,7 +70,7 @@ def sentences(text: str) -> Iterator[TextSpan]:
 
 
 def _written_lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Begin and end of each written piece, and whether it may go on the line before."""
+    """Start and end of each written piece, and whether it may continue the line before."""
     at, goes_on = 0, False
     skipping = _Skipping()
     for line in text.split("\n"):

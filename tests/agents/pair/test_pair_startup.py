@@ -210,8 +210,7 @@ def test_between_two_phases_an_interruption_is_not_lost(pair_run):
             came.append(phase.role)
 
     async def told(opened):
-        opened.orchestrator.follow(lambda _: None, lambda: bool(came))
-        return await PairRun._run_opened(pair_run, opened)
+        return await opened.orchestrator.run(is_interrupted=lambda: bool(came))
 
     pair_run._run_opened = told
     outcome = pair_run.run([PLAN, DESIGNED], BUILT, people=people(Deciding(("approve", "")), tell))

@@ -266,7 +266,7 @@ def test_a_layer_that_stays_broken_goes_to_the_other_after_its_soft_limit(tmp_pa
     pair_run.run([DESIGNED], ["I stop."] * 3, goes_on=True, max_iterations=4)
     turn = [phase for phase in pair_run.phases if isinstance(phase, TurnBegan)][4]
     assert turn.role == "planner"
-    assert "failures of layer 2 stand in 3 iterations" in turn.text
+    assert "failures of layer 2 persist for 3 iterations" in turn.text
 
 
 def test_the_report_on_the_designers_layer_is_on_the_disk(tmp_path):

@@ -150,7 +150,7 @@ def test_the_same_again_is_merged_and_said(runner):
     )
     assert again.data["outcome"] == "merged"
     stays = again.data["finding"]["id"]
-    assert f"it is one with `{stays}`" in again.text
+    assert f"merged into `{stays}`" in again.text
     assert runner.review.findings.find(first).severity == "critical"
     assert len([one for one in runner.review.findings.kept if not one.rule]) == 1
     weaker = reported(runner, severity="info")

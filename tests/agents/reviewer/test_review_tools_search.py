@@ -66,7 +66,7 @@ def test_what_is_searched_on_the_disk_and_not_under_review_is_said(changed, runn
     repo.commit()
     repo.write("pkg/parser.py", "x = 1\nparse = 'else'\n")
     found = runner_of(repo.folder, "HEAD").run("search_in_project", query="parse")
-    assert "not the versions under review: `pkg/parser.py`" in found.text
+    assert "differ on disk from the versions under review: `pkg/parser.py`" in found.text
 
 
 def test_callers_stand_with_the_function_they_are_in(runner):

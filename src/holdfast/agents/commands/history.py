@@ -130,7 +130,7 @@ async def _run_rewind(coding: CodingSession, argument: str) -> CommandAnswer:
     rounds = rewind_points(coding.session)
     if not argument:
         if not rounds:
-            raise InputError("nothing was said yet", hint="there is no round to go back to")
+            raise InputError("there is no round to go back to", hint="say something first")
         rows = [[str(one.number), code(one.words)] for one in rounds]
         listed = table(["round", "it began with"], rows, right=(0,))
         return CommandAnswer(

@@ -53,7 +53,8 @@ def size_fault(text: str, role: Role, count: CountTokens) -> str:
     if tokens > most:
         return f"it takes {tokens} tokens, and {most} are allowed: write to files, and name them"
     if tokens < least:
-        return f"it takes {tokens} tokens, and {least} are the least: say what was done, what is asked, which files"
+        said = f"it takes {tokens} tokens, and at least {least} are required"
+        return f"{said}: say what was done, what is asked, which files"
     return ""
 
 

@@ -48,15 +48,6 @@ class Orchestrator:
         self._turns = TurnRunner(journal, context, self._decisions)
         self._delivery = self._turns.delivery
         self._rejections = 0
-        self._is_interrupted: Callable[[], bool] = lambda: False
-
-    def follow(
-        self, follow: Callable[[Agent], None], is_interrupted: Callable[[], bool] = lambda: False
-    ) -> None:
-        """`follow` is called with the agent whenever one begins to work, so that it can be interrupted. Between two
-        phases no agent works; then `is_interrupted` is asked."""
-        self._turns.follow = follow
-        self._is_interrupted = is_interrupted
 
     @property
     def state(self) -> PairState:
@@ -70,13 +61,22 @@ class Orchestrator:
         if rules != state.rules or (may_go_on and grants != state.grants):
             self.journal.append(StopRulesSet(rules, grants))
 
-    async def run(self) -> PairOutcome:
-        """Work until the pair ends or needs a person. Every run resumes where the one before it stopped."""
+    async def run(
+        self,
+        on_agent: Callable[[Agent], None] = lambda _: None,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ) -> PairOutcome:
+        """Work until the pair ends or needs a person. Every run resumes where the one before it stopped.
+
+        `on_agent` is called with the agent whenever one begins to work, so that it can be interrupted. Between two
+        phases no agent works; then `is_interrupted` is asked.
+        """
+        self._turns.on_agent = on_agent
         self._rejections = 0
         await self._decisions.resume()
         outcome: PairOutcome | None = None
         while outcome is None:
-            if self._is_interrupted():
+            if is_interrupted():
                 outcome = PairOutcome("interrupted", "interrupted", CONTINUE)
             else:
                 outcome = await self._step()

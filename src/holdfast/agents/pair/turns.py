@@ -53,7 +53,7 @@ class PairContext(Struct, frozen=True, kw_only=True):
 
 
 class TurnRunner:
-    """`follow` is called with the agent whenever a turn begins."""
+    """`on_agent` is called with the agent whenever a turn begins."""
 
     def __init__(self, journal: PairJournal, context: PairContext, decisions: Decisions) -> None:
         self._journal = journal
@@ -64,7 +64,7 @@ class TurnRunner:
         )
         self._sessions: dict[str, RoleSession] = {}
         self._design_checks = 0
-        self.follow: Callable[[Agent], None] = lambda _: None
+        self.on_agent: Callable[[Agent], None] = lambda _: None
 
     async def aclose(self) -> None:
         for session in self._sessions.values():
@@ -102,7 +102,7 @@ class TurnRunner:
         if is_bound and (found := await self.check_design()):
             return found
         self._set_recaps(session, turn)
-        self.follow(session.agent)
+        self.on_agent(session.agent)
         end = await session.work()
         while isinstance(end, Ask) and await self._may_continue(end, session):
             end = await session.work()

@@ -13,9 +13,9 @@ from holdfast.compaction.facts.calls import CallRecord
 from holdfast.compaction.facts.fact import Action, Fact, FileFact, clip_line
 from holdfast.compaction.facts.requests import Utterance
 from holdfast.ids import text_id
+from holdfast.line_ranges import LineRange, merge_ranges
 from holdfast.messages import Text
 from holdfast.packing.presence import read_range
-from holdfast.packing.rendering.clip import LineSpan, merge_spans
 from holdfast.views.files import CHANGING
 from holdfast.views.shell import Effect, FileEffect, file_effects, patched_files
 
@@ -71,7 +71,7 @@ class _File:
         self.action: Action | None = None
         self.step = -1
         self.is_whole = False
-        self.spans: list[LineSpan] = []
+        self.spans: list[LineRange] = []
         self.sources: list[str] = []
 
     def change(self, effect: Effect, call: CallRecord) -> None:
@@ -104,7 +104,7 @@ class _File:
 
     def fact(self, path: str) -> FileFact:
         assert self.action is not None
-        spans = () if self.is_whole else merge_spans(self.spans)
+        spans = () if self.is_whole else merge_ranges(self.spans)
         ranges = ",".join(f"{first}-{last}" for first, last in spans)
         return FileFact(path, self.action, tuple(self.sources[-MOST_SOURCES:]), ranges, self.step)
 

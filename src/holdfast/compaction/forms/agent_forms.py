@@ -66,7 +66,7 @@ SIX_LINES = Form(
         ),
         FormField(
             name="Left-off Point",
-            about="where exactly the work stands still, and what blocks it",
+            about="where exactly the work is stuck, and what blocks it",
             kind="line",
             most_lines=1,
             most_chars=600,

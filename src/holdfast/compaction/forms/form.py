@@ -1,7 +1,7 @@
 """A form of a summary: a table of fields, one way to fill any of them, and three layouts to write and read it.
 
-Rule: `render(parse(render(content))) == render(content)`, and `parse` takes any text whatever. Rows never are more
-than a header and two for each field: a list that grows grows along its row. Sections begin every line with `#`,
+Rule: `render(parse(render(content))) == render(content)`, and `parse` takes any text whatever. The rows layout has
+at most one header and two rows per field; a longer list makes its row longer. Sections begin every line with `#`,
 `- ` or `  >`, so that no text can pass for a heading or a bullet of its own when it is read back.
 """
 

@@ -21,6 +21,8 @@ SIDES = ((1, 0.5), (1, 0), (1, 1), (0.5, 0), (0.5, 1), (0, 0.5), (0, 0), (0, 1))
 """Sides of a point: share of the label that lies right of it and below it, best first."""
 STEPS = (0.0, 12.0, 24.0, 38.0)
 """Pixels that a label may be moved away from its point."""
+BOX_DISTANCE = 6.0
+"""Pixels between the boxes along a line that labels keep off."""
 FAR = 10
 """Pixels from which on a label could be taken for another point's, and gets a line to its own."""
 
@@ -235,10 +237,10 @@ def _labels(
                 yield _label(placed, looks[name], "size")
 
 
-def _along(points: Sequence[CurvePoint], every: float = 6.0) -> Iterator[LabelBox]:
+def _along(points: Sequence[CurvePoint]) -> Iterator[LabelBox]:
     """Small boxes along a policy's line, so that labels keep off it."""
     for a, b in pairwise(points):
-        count = max(1, int(max(abs(b.x - a.x), abs(b.y - a.y)) // every))
+        count = max(1, int(max(abs(b.x - a.x), abs(b.y - a.y)) // BOX_DISTANCE))
         for i in range(count + 1):
             x, y = a.x + (b.x - a.x) * i / count, a.y + (b.y - a.y) * i / count
             yield LabelBox(x - 1, y - 1, x + 1, y + 1)

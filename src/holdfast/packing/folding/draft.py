@@ -85,7 +85,7 @@ class FoldDraft:
         self._resize(step.position, new, shown)
 
     def rewrite_note(self, number: int) -> None:
-        """Have the note of a step written again that is gone already."""
+        """Rewrite the note of a step that is already gone."""
         self._levels[number] = ("gone", 0)
 
     def shorten_user(self, user: User) -> None:

@@ -61,8 +61,8 @@ def plan_fold(view: WindowView) -> Folded | None:
 
 
 def plan_summary_fold(view: WindowView, end: int, grown: int = 0) -> Folded | None:
-    """The fold that takes the steps before position `end` off view, because a summary replaces them that makes
-    its layer so much longer.
+    """The fold that hides the steps before position `end`, which a summary now replaces. `grown` is how many tokens
+    the summary adds.
 
     Where a profile keeps lines, user messages stay as they are; else rounds that ended go whole, and what their
     users demanded stays in one note.
@@ -71,7 +71,7 @@ def plan_summary_fold(view: WindowView, end: int, grown: int = 0) -> Folded | No
     keeps_lines = view.profile.excerpt_ratio > 0
     if not keeps_lines:
         draft.hide_until(max((at for at in view.transcript.rounds if at <= end), default=0))
-    _let_go(draft, end)
+    _hide_steps(draft, end)
     _clip_kept(draft, divide_steps(view))
     if keeps_lines:
         clip_old_users(draft)
@@ -79,9 +79,9 @@ def plan_summary_fold(view: WindowView, end: int, grown: int = 0) -> Folded | No
     return draft.event(FoldTrigger("manual", draft.before, view.profile.trigger))
 
 
-def _let_go(draft: FoldDraft, end: int) -> None:
-    """The steps before a position that no note for whole rounds replaces. Notes of those that are gone already are
-    written again where a profile keeps lines: their lines were chosen with more room."""
+def _hide_steps(draft: FoldDraft, end: int) -> None:
+    """Hide the steps before `end` that no note for whole rounds replaces yet. Where a profile keeps lines,
+    notes of those that are gone already are written again: their lines were chosen with more room."""
     view = draft.view
     rounds = (view.position(note.last) + 1 for note, _ in view.notes.values() if note.users)
     start = max(draft.hidden, *rounds, 0)

@@ -15,8 +15,8 @@ from holdfast.views.transcript import User
 CAPPED: tuple[Literal["window", "round"], ...] = ("window", "round")
 Reason = Literal["pressure", "round_end", "messages", "overflow", "profit", "boundary", "manual"]
 BOUNDARY_SHARE = 0.5
-"""Of the rent that a fold costs, what must be paid before one is made between two tasks: what follows needs less
-of what was."""
+"""Between two tasks, fold once the carry cost reaches this share of what a fold costs: the next task needs less of
+the old text."""
 
 
 class FoldTrigger(Struct, frozen=True):
@@ -66,8 +66,8 @@ def forced_trigger(view: WindowView) -> FoldTrigger | None:
 
 
 def profit_trigger(view: WindowView, depth: FoldDepth) -> FoldTrigger | None:
-    """A fold that nothing forces, and that pays: because the cache is cold, or because the rent for what it would
-    dropped has come to what it costs, and enough steps are to be expected."""
+    """A fold that is not forced but pays: the cache is cold, or the carry cost of what it would drop has reached
+    its own cost. Enough further steps must be expected."""
     profile = view.profile
     if not profile.fold_for_profit or depth.freed < profile.min_gain or not view.fresh:
         return None

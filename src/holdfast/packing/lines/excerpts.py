@@ -12,6 +12,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 from holdfast.events import KeptLines
+from holdfast.line_ranges import written_ranges
 from holdfast.messages import Text, joined_text
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.passages import (
@@ -24,7 +25,6 @@ from holdfast.packing.lines.passages import (
     PassageKey,
     PassageSource,
 )
-from holdfast.packing.rendering.clip import written_ranges
 from holdfast.packing.rendering.levels import source_id
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step

@@ -147,9 +147,9 @@ FIXED_LINE = (
     "other_tool", "log_size", "long", "indent", "definition", "trouble", "import", "comment", "log_names",
     "first_rows", "last_rows", "log_rows", "added", "removed", "numbered", "lone",
 )  # fmt: skip
-"""What of a line never changes."""
+"""Features of a line that never change."""
 MOVING_LINE = ("log_age", "log_repeats", "in_goal", "file_changed", "log_file_age", "file_changed_since")
-"""What of it does, as the log grows."""
+"""Features of a line that change as the log grows."""
 LINE_FEATURES = (*FIXED_LINE, *MOVING_LINE)
 
 FIXED_NAME = (
@@ -159,7 +159,7 @@ FIXED_NAME = (
 SEEN_NAME = (
     "log_count", "log_messages", "used", "log_used", "in_user", "log_said", "in_trouble", "in_definition",
 )  # fmt: skip
-"""What of a name changes when it is seen again."""
+"""Features of a name that change when it is seen again."""
 MOVING_NAME = ("log_age", "used_lately", "file_touched", "file_changed", "log_steps", "new")
 NAME_FEATURES = (*FIXED_NAME, *SEEN_NAME, *MOVING_NAME)
 

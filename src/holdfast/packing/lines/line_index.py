@@ -86,7 +86,7 @@ class LogLineIndex:
         self.kept: dict[PassageKey, frozenset[int]] = {}
         """Lines that notes show, by their numbers: these are remembered, whatever they are worth."""
         self.version = 0
-        """Counts the changes, so that a view can tell that what it refers to has gone on."""
+        """Counts the changes, so that a view can tell that what it refers to has changed."""
         self._item = -1
         self._name_values: dict[str, float] = {}
         """What names are worth now, as far as somebody asked since the last item."""
@@ -171,7 +171,7 @@ class LogLineIndex:
                 self._changes.setdefault(use.path, []).append(self.step)
 
     def line_features(self, line: IndexedLine) -> tuple[float, ...]:
-        """What of a line changes as the log grows."""
+        """The features of a line that change as the log grows."""
         age, *of_file = self._source_features(line.source)
         repeats, in_goal = self.repeats[line.key], not self.goal.isdisjoint(line.names)
         return (age, log1p(repeats - 1), in_goal, *of_file)

@@ -26,24 +26,24 @@ LEAST_INSIDE = 8
 """Tokens below which a part of a line says nothing."""
 
 
-def clip_tokens(text: str, cap: int, counter: TokenCounter, *, id_: str = "") -> str:
+def clip_tokens(text: str, cap: int, counter: TokenCounter) -> str:
     """The text, or as much of its head and tail as `cap` tokens hold."""
     size = counter.text(text)
     if size <= cap:
         return text
     room = max(cap - MARK_TOKENS, 8)
-    clipped = _clip_to(text, room, counter, id_)
+    clipped = _clip_to(text, room, counter)
     for _ in range(4):
         # A clipped text may be of another content class, and count more than its lines did.
         excess = counter.text(clipped) - cap
         if excess <= 0 or room <= 8:
             break
         room = max(room - excess - 8, 8)
-        clipped = _clip_to(text, room, counter, id_)
+        clipped = _clip_to(text, room, counter)
     return clipped if counter.text(clipped) < size else text
 
 
-def _clip_to(text: str, room: int, counter: TokenCounter, id_: str) -> str:
+def _clip_to(text: str, room: int, counter: TokenCounter) -> str:
     lines = text.split("\n")
     sizes = counter.lines(text)
     head = _fitting(sizes, int(room * HEAD_SHARE))
@@ -52,11 +52,11 @@ def _clip_to(text: str, room: int, counter: TokenCounter, id_: str) -> str:
     if sum(sizes[:head]) + sum(sizes[len(sizes) - tail :]) < room * LEAST_KEPT:
         # A line that is longer than the room must not take the whole text with it.
         first, last = _shares(text, room / max(sum(sizes), 1))
-        return clip_chars(text, first, last, id_=id_, counter=counter)
-    return _with_gap(lines, head, tail, id_ or text_id(text))
+        return clip_chars(text, first, last, counter=counter)
+    return _with_gap(lines, head, tail, text_id(text))
 
 
-def clip_chars(text: str, head: int, tail: int, *, id_: str = "", counter: TokenCounter | None = None) -> str:
+def clip_chars(text: str, head: int, tail: int, *, counter: TokenCounter | None = None) -> str:
     """The first `head` and the last `tail` characters: for the rule of design document 003 and for very long lines.
 
     Smaller is meant in tokens where a counter is given, in characters otherwise.
@@ -64,9 +64,7 @@ def clip_chars(text: str, head: int, tail: int, *, id_: str = "", counter: Token
     if len(text) <= head + tail:
         return text
     first, last = head + 1, len(text) - tail
-    gap = mark(
-        f"{last - head} of {len(text)} characters left out", id_ or text_id(text), chars=f"{first}-{last}"
-    )
+    gap = mark(f"{last - head} of {len(text)} characters left out", text_id(text), chars=f"{first}-{last}")
     clipped = "\n".join([*([text[:head]] if head else []), gap, *([text[last:]] if tail else [])])
     size = counter.text if counter else len
     return clipped if size(clipped) < size(text) else text
@@ -162,27 +160,6 @@ def _with_gap(lines: list[str], head: int, tail: int, id_: str) -> str:
     first, last = head + 1, len(lines) - tail
     gap = mark(f"{last - head} of {len(lines)} lines left out", id_, lines=f"{first}-{last}")
     return "\n".join([*lines[:head], gap, *lines[last:]])
-
-
-LineSpan = tuple[int, int]
-"""The first and the last number of a run of lines."""
-
-
-def merge_spans(spans: Iterable[LineSpan]) -> tuple[LineSpan, ...]:
-    """The same numbers in as few spans as there can be, in order."""
-    out: list[LineSpan] = []
-    for first, last in sorted(spans):
-        if out and first <= out[-1][1] + 1:
-            out[-1] = out[-1][0], max(out[-1][1], last)
-        else:
-            out.append((first, last))
-    return tuple(out)
-
-
-def written_ranges(numbers: Iterable[int]) -> list[str]:
-    """Numbers as ranges, such as `0-4` and `9`."""
-    spans = merge_spans((number, number) for number in numbers)
-    return [f"{first}-{last}" if last > first else str(first) for first, last in spans]
 
 
 def _shares(text: str, share: float) -> tuple[int, int]:

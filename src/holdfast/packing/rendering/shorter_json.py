@@ -14,9 +14,9 @@ from itertools import chain
 
 import msgspec
 
+from holdfast.line_ranges import written_ranges
 from holdfast.messages import Json
 from holdfast.packing.counting.tokens import TokenCounter, compact_json
-from holdfast.packing.rendering.clip import written_ranges
 from holdfast.packing.rendering.outliers import outlier_rows
 
 COLUMNS, ROWS = "columns", "rows"
@@ -119,7 +119,7 @@ def _tight(value: Json) -> Json:
 
 
 def _table(rows: Sequence[Json]) -> Json:
-    """Rows as a table, None where they are no objects of one shape or would not be shorter so."""
+    """Rows as a table; None if they are not objects of one shape, or would not get shorter."""
     if len(rows) < FEWEST_TABLE_ROWS or not isinstance(rows[0], dict):
         return None
     columns = [*_flat(rows[0])]
@@ -355,7 +355,7 @@ def _rooms(values: Sequence[Json], sizes: Sequence[int], room: int) -> list[int]
 
 
 def _shares(sizes: Sequence[int], room: int) -> list[int]:
-    """The room parted so that the small have what they need and the large the same of the rest."""
+    """The room divided so that the small have what they need and the large the same of the rest."""
     shares = [0] * len(sizes)
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     for done, at in enumerate(order):

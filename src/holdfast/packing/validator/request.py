@@ -140,7 +140,7 @@ def describe(value: Json) -> str:
 
 def _turns(request: ParsedRequest) -> Iterator[tuple[int, str, dict[str, Json], list[Json]]]:
     """Files every message that has a role by the shape of its content, and yields it with that content if it
-    is a list. What is no message, or has no role, is yielded without both: it parts calls from answers."""
+    is a list. What is no message, or has no role, is yielded without both: it separates calls from answers."""
     turns, texts, lists = request.turns, request.texts, request.lists
     for index, message in enumerate(request.messages if isinstance(request.messages, list) else ()):
         role = message.get("role") if isinstance(message, dict) else None

@@ -1,4 +1,4 @@
-"""Which lines differ between two texts, how that is shown, and ranges of lines.
+"""Which lines differ between two texts, how that is shown, and where lines went.
 
 Rule: the time is bounded. Texts that differ in too many lines count as one changed block, which is also true. A
 range is a first and a last line, counted from 1; when in doubt, a line counts as not shown.
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from holdfast.line_ranges import LineRange, merge_ranges
 from holdfast.tools.files.text_encoding import escape_bytes
 
 MOST_EDITS = 500
@@ -153,38 +154,8 @@ def first_rows(rows: list[str], most: int) -> list[str]:
     return [*rows[:most], f"({len(rows) - most} more rows of the diff)"]
 
 
-LineRange = tuple[int, int]
-
 MOST_SAID = 8
 """Ranges that are named; the others are counted."""
-
-
-def merge_ranges(spans: Iterable[LineRange]) -> tuple[LineRange, ...]:
-    """The same lines in as few ranges as possible, in order."""
-    out: list[LineRange] = []
-    for first, last in sorted(spans):
-        if last < first:
-            continue
-        if out and first <= out[-1][1] + 1:
-            out[-1] = out[-1][0], max(out[-1][1], last)
-        else:
-            out.append((first, last))
-    return tuple(out)
-
-
-def covers_range(spans: Iterable[LineRange], first: int, last: int) -> bool:
-    return any(a <= first and last <= b for a, b in merge_ranges(spans))
-
-
-def missing_ranges(spans: Iterable[LineRange], total: int) -> tuple[LineRange, ...]:
-    """The lines of a file that the ranges leave out."""
-    out: list[LineRange] = []
-    here = 1
-    for first, last in [*merge_ranges(spans), (total + 1, total + 1)]:
-        if first > here:
-            out.append((here, min(first - 1, total)))
-        here = max(here, last + 1)
-    return tuple(span for span in out if span[0] <= span[1])
 
 
 def shift_ranges(

@@ -254,7 +254,7 @@ def _result(reading: _Reading) -> ToolResult:
     notes += _outside_rows(reading, len(rows) - len(notes))
     head = []
     if selection.column > 1:
-        head = [f"(lines from character {selection.column} on; what stands before it is left out)"]
+        head = [f"(lines from character {selection.column} on; what comes before it is left out)"]
     data: dict[str, Json] = {
         **file.facts(),
         "first": selection.first if rows else 0,

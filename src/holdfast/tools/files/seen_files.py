@@ -12,14 +12,11 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from holdfast.line_ranges import LineRange, covers_range, merge_ranges, missing_ranges
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.line_diff import (
     LineChange,
-    LineRange,
-    covers_range,
-    merge_ranges,
-    missing_ranges,
     shift_ranges,
 )
 from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots

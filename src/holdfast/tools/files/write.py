@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from holdfast.line_ranges import missing_ranges
 from holdfast.tools.envelope import ToolError, ToolResult
 from holdfast.tools.files.changes import (
     REDACTED,
@@ -22,7 +23,7 @@ from holdfast.tools.files.changes import (
     load_seen_file,
 )
 from holdfast.tools.files.file_text import FileText
-from holdfast.tools.files.line_diff import describe_ranges, line_changes, missing_ranges
+from holdfast.tools.files.line_diff import describe_ranges, line_changes
 from holdfast.tools.files.replacements import rewritten
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles
 from holdfast.tools.files.text_encoding import UTF8, encode, expect_no_surrogates, plain_lines

@@ -2,7 +2,7 @@
 
 Rule: a refusal is a result that the model reads, and every answer is an event in the log; fed with those events, a
 new gate knows the same. An approval never lifts a denial. To tell where the paths of a command really lead, names
-are looked at and no file is opened; what would take long to tell is not told, so that it is asked about. What
+are looked at and no file is opened; if resolving a path would take too long, the call is asked about. What
 happens between this look and the command is for the sandbox to hold.
 """
 
@@ -63,7 +63,7 @@ class UnattendedApprover(Struct, frozen=True):
             return ApprovalAnswer("once", by="policy")
         offered = f"; the rule `{question.pattern}` would allow it" if question.pattern else ""
         return ApprovalAnswer(
-            "deny", f"it would have to be asked about and nobody is there{offered}", by="policy"
+            "deny", f"a person would have to approve it, and nobody is there{offered}", by="policy"
         )
 
 

@@ -194,8 +194,8 @@ class Bubblewrap(Sandbox, frozen=True):
         net = "the network is open" if self.with_network else "no network but loopback"
         return (
             f"Sandbox (bubblewrap): commands write only in the workspace and a private `/tmp`; {net}. "
-            "Everything else is read-only; to `.git` write only commands that name `git` themselves, and none to "
-            "its config and hooks. What a command leaves running ends with it."
+            "Everything else is read-only; only commands that name `git` themselves may write to `.git`, and "
+            "none to its config or hooks. Processes that a command leaves running end with it."
         )
 
     def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:

@@ -259,7 +259,7 @@ def expect_command(command: str) -> None:
     if (size := len(command.encode())) > LONGEST_COMMAND:
         raise ToolError(
             "INVALID_PARAM",
-            f"`command` has {size} bytes, and {LONGEST_COMMAND} is the most",
+            f"`command` has {size:,} bytes, and at most {LONGEST_COMMAND:,} are allowed",
             hint="Write a script with Write and run that",
         )
 

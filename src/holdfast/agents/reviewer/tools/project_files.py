@@ -144,7 +144,7 @@ async def get_dependencies(
     family = import_family(language)
     if not family:
         raise ToolError(
-            "INVALID_PARAM", f"imports of `{version.shown}` cannot be told: its language is not known"
+            "INVALID_PARAM", f"the imports of `{version.shown}` cannot be determined: its language is unknown"
         )
     project = await _project_files(workspace, files)
 

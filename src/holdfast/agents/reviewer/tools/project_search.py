@@ -143,7 +143,7 @@ def _file_notes(lines: Sequence[MatchingLine], files: ReviewFiles) -> list[str]:
     if changed:
         notes.append(f"changed by this diff: {_names(changed)}")
     if differ:
-        said = f"on the disk these are not the versions under review: {_names(differ)}"
+        said = f"these files differ on disk from the versions under review: {_names(differ)}"
         notes.append(f"{said}; read them with `read_file_hunk`")
     return notes
 
@@ -176,7 +176,7 @@ class Occurrence(MatchingLine, frozen=True):
 async def callers_of(arguments: CallersArguments, workspace: Workspace, *, files: ReviewFiles) -> ToolResult:
     name = _SCOPES.split(arguments.symbol.strip().removesuffix("()"))[-1]
     if not name or "\n" in name:
-        raise ToolError("INVALID_PARAM", f"`{arguments.symbol}` names nothing that could be looked for")
+        raise ToolError("INVALID_PARAM", f"`{arguments.symbol}` is not a name that can be searched for")
     # The name as a whole word.
     word = rf"\b{name}\b" if re.fullmatch(r"\w+", name) else rf"(?<!\w){re.escape(name)}(?!\w)"
     search = ProjectSearch(workspace, files, SearchPattern(word), arguments.path or ".")

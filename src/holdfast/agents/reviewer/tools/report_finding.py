@@ -62,7 +62,9 @@ MOST_CHARACTERS = 60_000
 
 
 class FindingsArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    severity: Annotated[Severity | Literal[""], Meta(description="At least so severe; all if left out.")] = ""
+    severity: Annotated[
+        Severity | Literal[""], Meta(description="Lowest severity to list; all if left out.")
+    ] = ""
 
 
 async def list_findings(
@@ -203,7 +205,7 @@ def _kept_result(
     where = f"`{printable_path(stays.path)}`:{stays.line}"
     text = [f"Kept as `{stays.id}`: {stays.severity} {stays.category}, {where}."]
     if data["outcome"] == "merged":
-        text = [f"This was known: it is one with `{stays.id}` ({stays.severity} {stays.category}, {where})."]
+        text = [f"Already reported: merged into `{stays.id}` ({stays.severity} {stays.category}, {where})."]
         if stays.claim != finding.claim:
             text.append(f"That one says: {stays.claim}")
     if finding.line != arguments.line:
