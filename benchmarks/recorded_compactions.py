@@ -157,7 +157,7 @@ def report(compared: Sequence[Compared]) -> Iterator[str]:
     yield from report_kinds(compared)
     sizes = [(one.sizes[by], one.boundary.tokens) for one in compared for by in (FOLDED, BOTH)]
     off = sum(abs(size - wanted) > NEAR * wanted for size, wanted in sizes)
-    yield f"\n{off} of {len(sizes)} packs are not within {100 * NEAR:.0f} % of their size."
+    yield f"\n{off} of {len(sizes)} packs are not within {100 * NEAR:.0f}% of their size."
 
 
 def report_projects(compared: Sequence[Compared]) -> Iterator[str]:
@@ -178,7 +178,7 @@ def report_projects(compared: Sequence[Compared]) -> Iterator[str]:
 
 
 def report_differences(compared: Sequence[Compared]) -> Iterator[str]:
-    yield from table("against recorded", "difference", "95 %", "more kept at", "fewer kept at")
+    yield from table("against recorded", "difference", "95%", "more kept at", "fewer kept at")
     for by in (RULE, FOLDED, BOTH):
         found = share_of(compared, by, minus=RECORDED)
         ahead = [len(one.kept[by]) - len(one.kept[RECORDED]) for one in compared]

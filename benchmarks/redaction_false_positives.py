@@ -77,7 +77,7 @@ def _measure(texts: list[str], size: float, *, kingfisher: bool) -> None:
     name = "with" if kingfisher else "without"
     median, worst = statistics.median(times) * 1e3, times[len(times) * 99 // 100] * 1e3
     print(f"{name} kingfisher: {size / whole:.0f} MB/s; of {len(times)} texts of 4 kB: ", end="")
-    print(f"median {median:.3f} ms, 99 % {worst:.3f} ms")
+    print(f"median {median:.3f} ms, 99% {worst:.3f} ms")
 
 
 def _report(texts: list[str], size: float) -> None:

@@ -81,7 +81,7 @@ def report_facts(files: list[Path]) -> None:
     slowest, size = max(times)
     total = sum(seconds for seconds, _ in times)
     print(f"{total:.2f} s in all; the slowest takes {slowest:.3f} s for {size / 1e6:.2f} M characters")
-    print(f"\n{'facts':<12}{'median':>8}{'90 %':>8}{'most':>8}")
+    print(f"\n{'facts':<12}{'median':>8}{'90%':>8}{'most':>8}")
     for name, found in counts.items():
         ninth = statistics.quantiles(found, n=10)[-1]
         print(f"{name:<12}{statistics.median(found):>8.0f}{ninth:>8.0f}{max(found):>8}")

@@ -95,7 +95,7 @@ def test_a_range_beyond_the_end_is_clamped_and_said(store: Store) -> None:
     found = recall(store, id_, lines=(2, 99))
     assert (found.text, found.last_line, found.note) == ("b\nc", 3, "lines end at 3")
     beyond = recall(store, id_, lines=(10, 20))
-    assert (beyond.text, beyond.note) == ("", "lines 10 and on do not exist: there are 3")
+    assert (beyond.text, beyond.note) == ("", "the text has only 3 lines")
     assert recall(store, id_, chars=(4, 99)).note == "chars end at 5"
 
 

@@ -465,7 +465,7 @@ def test_what_is_no_list_of_messages_gets_a_sentence(messages):
 def test_what_is_no_dict_of_arguments_gets_a_sentence(arguments):
     packed = holdfast.pack([{"role": "user", "content": "x"}])
     for answer in (holdfast.Session().recall, packed.recall):
-        with pytest.raises(InputError, match=r"the arguments of Recall are .*, not a dict"):
+        with pytest.raises(InputError, match=r"the arguments of Recall are (of type|not a JSON object)"):
             answer(arguments)
 
 
@@ -524,3 +524,12 @@ def test_same_bytes_in_every_process_and_under_every_hash_seed():
         )
         found.add(done.stdout)
     assert len(found) == 1
+
+
+def test_recall_takes_the_arguments_of_a_call_as_openai_sends_them():
+    rows = "\n".join(f"row {n} of a table that is long" for n in range(3_000))
+    packed = holdfast.pack([{"role": "user", "content": rows}], budget="4k", tools=None)
+    cut = packed.cuts[0].id
+    whole = packed.recall({"id": cut, "lines": "1700-1701"})
+    assert "row 1700 of a table" in whole
+    assert packed.recall(json.dumps({"id": cut, "lines": "1700-1701"})) == whole

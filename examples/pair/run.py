@@ -58,7 +58,7 @@ def watch(role: str, notice: Notice) -> None:
             mark = "refused: " if result.is_error else ""
             print(f"  {role}: {call.name} – {mark}{result.shown.splitlines()[0][:90]}")
         case SummaryMade(compaction=made):
-            print(f"  {role}: summed up, {made.tokens_before} tokens to {made.tokens_after}")
+            print(f"  {role}: summarized, {made.tokens_before:,} tokens to {made.tokens_after:,}")
         case FoldMade(fold=fold):
             print(f"  {role}: folded, {fold.tokens_before} tokens to {fold.tokens_after}")
 

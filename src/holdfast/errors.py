@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 MOST_NAMES = 12
+NEAR = 0.65
+"""How alike two names must be for one to be meant by the other."""
 """How many names a hint lists."""
 
 
@@ -66,7 +68,7 @@ def suggest(name: str, known: Iterable[str], *, lists: bool = False, prefix: str
     a last clause.
     """
     names = [*dict.fromkeys(known)]
-    near = [f"did you mean `{prefix}{match}`?" for match in get_close_matches(name, names, n=1)]
+    near = [f"did you mean `{prefix}{match}`?" for match in get_close_matches(name, names, n=1, cutoff=NEAR)]
     shown = ", ".join(f"{prefix}{known}" for known in names[:MOST_NAMES])
     others = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     listed = [f"there are: {shown}{others}"] if lists or not near else []

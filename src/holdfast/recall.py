@@ -6,6 +6,8 @@ to its end gives the whole text.
 
 from collections.abc import Mapping
 
+import msgspec
+
 from holdfast.errors import HoldfastError, InputError
 from holdfast.messages import Json, ToolDefinition
 from holdfast.store.encoding import RECALL, decode_entry
@@ -162,13 +164,18 @@ def answer_recall(
     return _answer(found, asked), False
 
 
-def check_arguments(arguments: object) -> None:
-    """Refuse what a caller passes in place of the arguments of a call."""
-    if not isinstance(arguments, Mapping):
-        raise InputError(
-            f"the arguments of Recall are of type `{type(arguments).__name__}`, not a dict",
-            hint='pass a dict such as {"id": "a0123456789ab"}; decode the arguments of a call if they are JSON',
-        )
+def call_arguments(arguments: object) -> Mapping[str, Json]:
+    """The arguments of a call, as a dict or as the JSON that OpenAI sends. InputError for anything else."""
+    if isinstance(arguments, Mapping):
+        return arguments
+    hint = 'pass the arguments of the call, such as {"id": "a0123456789ab"}'
+    if not isinstance(arguments, str | bytes):
+        kind = type(arguments).__name__
+        raise InputError(f"the arguments of Recall are of type `{kind}`, not a dict or JSON", hint=hint)
+    try:
+        return msgspec.json.decode(arguments, type=dict[str, Json])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise InputError("the arguments of Recall are not a JSON object", hint=hint) from None
 
 
 def _asked(arguments: Mapping[str, Json]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from holdfast.errors import HoldfastError
 from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, UserMessage
 from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.validator import check
-from holdfast.recall import answer_recall, check_arguments
+from holdfast.recall import answer_recall, call_arguments
 from holdfast.store.protocol import Store
 from holdfast.wire.anthropic import anthropic_message, anthropic_tool, join_anthropic, to_anthropic
 from holdfast.wire.openai import join_openai, openai_message, openai_tool, to_openai
@@ -35,10 +35,12 @@ class Packed(Struct, frozen=True):
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
+        """What was left out or shortened, each with the id that brings it back."""
         return self.pack.cuts
 
     @property
     def tokens(self) -> int:
+        """Tokens of the whole request: messages, system prompt and tools."""
         return self.pack.tokens
 
     @property
@@ -47,9 +49,9 @@ class Packed(Struct, frozen=True):
         write = to_openai if self.provider == "openai" else to_anthropic
         return write(self.pack.messages, self.pack.tools).losses
 
-    def recall(self, arguments: WireDict) -> str:
-        check_arguments(arguments)
-        return answer_recall(self.store, arguments, log=self.log or None)[0]
+    def recall(self, arguments: WireDict | str) -> str:
+        """What to answer to a call of Recall: its arguments, as a dict or as JSON."""
+        return answer_recall(self.store, call_arguments(arguments), log=self.log or None)[0]
 
 
 class Sender:

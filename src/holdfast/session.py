@@ -20,7 +20,7 @@ from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
-from holdfast.recall import RECALL_TOOL, answer_recall, check_arguments
+from holdfast.recall import RECALL_TOOL, answer_recall, call_arguments
 from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
@@ -38,7 +38,7 @@ def pack(
     profile: str | Profile = "code",
     weights: Weights | Path | str | None = None,
     system: str | list[WireDict] | None = None,
-    tools: Sequence[WireDict] = (),
+    tools: Sequence[WireDict] | None = (),
     model: str = "",
     to: Provider | None = None,
 ) -> Packed:
@@ -46,8 +46,16 @@ def pack(
 
     Call it again with a longer list: the same folds are made again, so that the provider's cache keeps working.
 
-    `weights` rank lines in place of the profile's; a path names a file that `holdfast fit` wrote.
+    - `budget`: the context window in tokens, such as 32000 or "32k", reply included; by default the profile's.
+    - `profile`: "code", "rich", "lean" or another name, or a `Profile`.
+    - `system`: a system prompt that is not among the messages.
+    - `tools`: definitions that the request will carry; Recall is added to them.
+    - `model`: says in which vocabulary tokens are counted.
+    - `weights`: rank lines in place of the profile's; a path names a file that `holdfast fit` wrote.
+
+    Raises InputError for messages that no provider would take, and ContextOverflow if even the least does not fit.
     """
+    tools = tools or ()
     own = _provider(to) if to is not None else None
     _check_names(tool_definitions([*tools], Losses()))
     offered = [*tools, openai_tool(RECALL_TOOL)]
@@ -78,7 +86,7 @@ class Session:
         weights: Weights | Path | str | None = None,
         system: str = "",
         tools: Sequence[WireDict | ToolDefinition] | None = (),
-        recall: ToolDefinition = RECALL_TOOL,
+        recall: ToolDefinition | None = None,
         model: str = "",
         to: Provider = "openai",
         store: Store | Path | str | None = None,
@@ -108,7 +116,7 @@ class Session:
         self.window = self._read_log()
         if system and system != self.window.transcript.system:
             self.record(SystemSet(system))
-        wanted = (*definitions, recall)
+        wanted = (*definitions, recall or RECALL_TOOL)
         if tools is not None and wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
 
@@ -159,10 +167,9 @@ class Session:
         """`pack`, off the event loop: a fold of a large log may take a while."""
         return await asyncio.to_thread(self.pack)
 
-    def recall(self, arguments: WireDict) -> str:
-        """What the Recall tool answers."""
-        check_arguments(arguments)
-        return answer_recall(self.store, arguments, log=self.log.id)[0]
+    def recall(self, arguments: WireDict | str) -> str:
+        """What the Recall tool answers to the arguments of a call, as a dict or as JSON."""
+        return answer_recall(self.store, call_arguments(arguments), log=self.log.id)[0]
 
     def close(self) -> None:
         self.store.close()

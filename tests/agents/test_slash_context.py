@@ -211,10 +211,10 @@ def test_cost_by_model_with_what_the_cache_saved(setup):
     assert "No model was asked in this session yet." in run(coding, "/cost").text
     say(coding, "One?", "Two?")
     text = run(coding, "/cost").text
-    assert cells(text, "`house/large`") == ["2", "201,000", "50 %", "2,000", "$1.46"]
+    assert cells(text, "`house/large`") == ["2", "201,000", "50%", "2,000", "$1.46"]
     # 100 000 written at 12.5, 100 000 read at 1, 1 000 plain at 10, 2 000 out at 50, all a million tokens.
     assert "The cache saved $0.65: the same requests would have cost $2.11 without it" in text
-    assert "The last run: 1 step, 101,000 tokens in (99 % cached), 1,000 out, $0.16." in text
+    assert "The last run: 1 step, 101,000 tokens in (99% cached), 1,000 out, $0.16." in text
 
 
 def test_cost_of_what_has_no_price_is_not_nothing(setup):

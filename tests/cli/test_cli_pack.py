@@ -212,7 +212,7 @@ def test_one_of_several_recordings(tmp_path: Path) -> None:
     assert "question b" in holdfast("pack", path, "--id", "many/b").text
     several = holdfast("pack", path)
     assert several.code == 2
-    assert "hint: choose one with `--id`: `many/a`, `many/b`, `many/c`" in several.err
+    assert "hint: `holdfast show many.jsonl` lists them; `--id` takes" in several.err
 
 
 def test_tokens_are_counted_for_the_recordings_model_or_the_one_named(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_what_was_asked_for_beyond_the_end_is_said(id_: str) -> None:
 def test_lines_that_do_not_exist_are_an_error_that_says_how_many_there_are(id_: str) -> None:
     done = holdfast("recall", id_, "--lines", "9999-10000")
     assert (done.code, done.out) == (1, b"")
-    assert done.err == "error: lines 9999 and on do not exist: there are 5\n"
+    assert done.err == "error: the text has only 5 lines\n"
 
 
 def test_json(id_: str) -> None:

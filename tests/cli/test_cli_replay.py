@@ -75,7 +75,7 @@ def test_one_recording_has_no_interval(recording: Path, tmp_path: Path) -> None:
     for text in (done.text, done.err, told, page.read_text()):
         assert not re.search(r"(\d\.\d\d)–\1", text)
     assert "keeps the most: " in done.err
-    assert "95 %" not in done.err
+    assert "95%" not in done.err
     assert max(map(len, done.err.splitlines())) <= 80 + len(str(page))
 
 

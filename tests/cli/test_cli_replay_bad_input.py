@@ -42,6 +42,14 @@ def test_files_that_hold_no_recording(tmp_path: Path, recording: Path) -> None:
     refused(holdfast("replay"), "missing argument", "holdfast replay --help")
 
 
+def test_a_file_of_which_nothing_can_be_replayed(tmp_path: Path) -> None:
+    file = json_file(tmp_path / "odd.json", [{"role": "user", "content": 5}])
+    done = holdfast("replay", file, *SMALL)
+    assert done.code == 2
+    assert "was not replayed: odd.json line 1 has no text in message 0" in done.err
+    assert "error: no recording could be replayed\nhint: the notes above say why" in done.err
+
+
 @pytest.mark.parametrize(
     ("budget", "sentence"),
     [

@@ -92,7 +92,7 @@ def test_provider_usage_is_compared_and_corrected(tmp_path: Path) -> None:
     assert usage["calibrated_median"] < 0.02
     shown = holdfast("show", path).text
     assert "provider usage, 40 reports" in shown
-    assert re.search(r"^calibrated +\d\.\d % +\d+\.\d % +[\d,]+$", shown, re.MULTILINE)
+    assert re.search(r"^calibrated +\d\.\d% +\d+\.\d% +[\d,]+$", shown, re.MULTILINE)
 
 
 def test_boundaries_and_a_torn_last_line_are_said(tmp_path: Path) -> None:

@@ -113,5 +113,5 @@ def test_a_project_beside_others_that_teach_nothing_has_no_figure(examples):
 def test_nothing_to_learn_is_said(examples, kind, said):
     rows = getattr(examples[0], kind)
     quiet = ExampleRows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
-    with pytest.raises(InputError, match=f"no later action used {said} that a fold let go"):
+    with pytest.raises(InputError, match=f"no later action used {said} that a fold dropped"):
         learn_weights([replace(examples[0], **{kind: quiet})], ORDER)

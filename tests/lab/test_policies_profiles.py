@@ -106,7 +106,7 @@ def test_a_profile_of_ones_own():
     own = replace(CODE, name="mine", trigger_ratio=0.5, fold_to_ratio=0.2)
     plan = profile_policy(own)
     assert plan.name == "mine"
-    assert "from 50 % of the budget down to 20 %" in plan.about
+    assert "from 50% of the budget down to 20%" in plan.about
     messages = history(2, steps=60)
     mean = {
         name: sum(sum(s.layers.values()) for s in packs(p, messages, 10_000)[1])

@@ -278,5 +278,5 @@ def how_counted(model: str) -> str:
         return f"counted in {family.vocabulary}, because the recording names no model"
     if family.exact:
         return f"counted as {family.name} ({model}), in its own vocabulary"
-    bound = f"within {family.bound.largest / 10:.0f} % for 19 texts of 20"
+    bound = f"within {family.bound.largest / 10:.0f}% for 19 texts of 20"
     return f"counted as {family.name} ({model}), an estimate: {bound}"

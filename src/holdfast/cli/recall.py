@@ -35,7 +35,7 @@ unknown."""
 @click.option("--chars", metavar="A-B", help="Print only these characters, counted within --lines.")
 @click.option("--grep", metavar="RE", help="Print only lines that match this regular expression.")
 @click.option(
-    "--query", metavar="WORDS", help="Print only lines with these words; without ID, search all texts."
+    "--query", metavar="WORDS", help="Print only lines with any of these words; without ID, search all texts."
 )
 @click.option(
     "--context", type=click.IntRange(min=0), default=0, help="Print this many lines around each match."

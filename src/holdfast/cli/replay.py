@@ -125,6 +125,8 @@ def command(
     if report.partial:
         # What there was has been shown; the exit code says that it was not all.
         raise click.exceptions.Exit(INTERRUPTED)
+    if not report.projects:
+        raise InputError("no recording could be replayed", hint="the notes above say why")
     check_complete(recordings.read.values())
 
 

@@ -166,4 +166,4 @@ def _names(counts: dict[str, int]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.1f} %"
+    return f"{share * 100:.1f}%"

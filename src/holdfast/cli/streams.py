@@ -167,7 +167,7 @@ def show_activity(
 
     console = Console(stderr=True, color_system="auto" if uses_colour(True) else None)
     words = bars.TextColumn("{task.description}", markup=False)
-    percent = bars.TextColumn("{task.percentage:>3.0f} %")
+    percent = bars.TextColumn("{task.percentage:>3.0f}%")
     measures = (percent, bars.TimeRemainingColumn()) if timed else (bars.MofNCompleteColumn(),)
     with bars.Progress(words, bars.BarColumn(), *measures, console=console, transient=True) as progress:
         task = progress.add_task(printable(what), total=total)

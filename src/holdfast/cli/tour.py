@@ -60,7 +60,7 @@ class TourOutput(TextOutput):
     def watch(self, notice: Notice) -> None:
         match notice:
             case StepBegan(tokens=tokens, trigger=trigger, window=window):
-                say(f"[{tokens:,} tokens, folds at {trigger:,} of {window:,}]")
+                say(f"[{tokens:,} tokens; folds at {trigger:,} of {window:,}, the reply included]")
             case Replied(reply=reply) if reply.calls:
                 say(reply.text)
         super().watch(notice)

@@ -3,7 +3,7 @@
 Rule: an interval depends on the values, the names and the number of draws and on nothing else. Names are sorted and
 the seed is fixed, so neither the order of the input nor the hash seed matters; all policies share the same draws.
 
-Projects are drawn with replacement, then recordings within each drawn project; 95 % intervals are percentiles. With
+Projects are drawn with replacement, then recordings within each drawn project; 95% intervals are percentiles. With
 one project only its recordings are drawn, and the interval says nothing of other projects.
 """
 

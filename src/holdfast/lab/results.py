@@ -83,7 +83,7 @@ class Score(Struct, gc=False):
 
 
 class Interval(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A mean with the bounds of its 95 % bootstrap interval."""
+    """A mean with the bounds of its 95% bootstrap interval."""
 
     mean: float
     low: float

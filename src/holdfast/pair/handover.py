@@ -49,7 +49,7 @@ class SuccessRate(Struct, frozen=True, forbid_unknown_fields=True):
         return self.passed / self.total if self.total else 0.0
 
     def __str__(self) -> str:
-        # Rounded down to a tenth, so that 85 % is shown only when it is reached.
+        # Rounded down to a tenth, so that 85% is shown only when it is reached.
         tenths = self.passed * 1_000 // self.total if self.total else 0
         percent = f"{tenths / 10:.1f}".removesuffix(".0")
         return f"{self.passed}/{self.total} ({percent}%)"

@@ -140,7 +140,7 @@ def gain_of(rates: Sequence[float], rules: StopRules) -> float | None:
     newest = rules.gain_iterations
     if not newest or len(rates) <= newest:
         return None
-    # Rounded, so that 2 % is not less than 2 % by a rounding error.
+    # Rounded, so that 2% is not less than 2% by a rounding error.
     return round(max(rates[-newest:]) - max(rates[:-newest]), 9)
 
 

@@ -233,7 +233,7 @@ def _second_look(raw: bytes, name: str, line: int, losses: Losses, error: Except
     reason = OFFSET.sub("", str(error)).removeprefix("JSON is malformed: ")
     raise InputError(
         f"{name} line {_line_at(raw, at, line)} is not valid JSON: {reason[:1].lower()}{reason[1:]}",
-        hint="only a torn last line is forgiven; restore the file, or delete that line to read the rest",
+        hint="a recording is JSON or JSON lines; only a last line may be cut off. Restore it, or delete the line",
     ) from error
 
 

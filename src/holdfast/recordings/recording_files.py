@@ -145,7 +145,7 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
         found = list(islice(recordings, SHOWN + 1))
         if len(found) == 1:
             return found[0].read()
-        hint = f"choose one with `--id`: {_shown([recording.id for recording in found])}"
+        hint = f"`holdfast show {file.name}` lists them; `--id` takes the beginning or the end of an id"
         raise InputError(f"{file.name} holds several recordings", hint=hint)
     ids: list[str] = []
     near: list[str] = []

@@ -13,11 +13,11 @@ _FOLLOWERS = """
     o-abcdfgiklmnoprstuvw p-acdehiloprstuy q-u r-abcdefgiklmnoprstuvy s-acdefhiklmnopqrstuwy t-abcdefhilmnoprstuy
     u-abcdeilmnprst v-aeis w-aeior x-eipt y-pst z-e
 """.split()
-"""Which letters follow which: 93 % of the pairs in 35 000 words of program text, 42 % of all possible ones."""
+"""Which letters follow which: 93% of the pairs in 35 000 words of program text, 42% of all possible ones."""
 _COMMON = frozenset(pair[0] + follower for pair in _FOLLOWERS for follower in pair[2:])
 
 _THRESHOLD = 27
-"""Of runs of 16 to 64 characters in recorded work 0.3 % lie above it, of random ones of 20 characters 99 %."""
+"""Of runs of 16 to 64 characters in recorded work 0.3% lie above it, of random ones of 20 characters 99%."""
 _SPACE = re.compile(r"\s")
 _HEX = re.compile(r"(?=.*[0-9])(?:[0-9a-f]{12,}|[0-9A-F]{12,})\Z")
 _BARE_HASH = re.compile(r"[0-9a-f-]+|[0-9A-F-]+|[0-9]+T?[0-9]+Z?")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from holdfast.errors import InputError
+from holdfast.numbers import counted
 from holdfast.store.text_search import (
     TextMatch,
     TextMatches,
@@ -60,7 +61,7 @@ def clamp_range(span: Range | None, total: int, what: str) -> tuple[int, int, st
     """A range within 1 to `total`, and a sentence if more was asked for. Beyond the end it is empty."""
     first, last = check_range(span, what) if span else (1, None)
     if first > total:
-        return total + 1, total, f"{what} {first} and on do not exist: there are {total}"
+        return total + 1, total, f"the text has only {counted(total, what[:-1])}"
     if last is not None and last > total:
         return first, total, f"{what} end at {total}"
     return first, total if last is None else last, ""

@@ -25,6 +25,8 @@ OWN = (
     ("/clear", "start a new session; this one stays in its log"),
     ("/exit", "leave; `holdfast resume` resumes the session"),
 )
+PIPE = r"\|"
+"""A pipe in a cell of a Markdown table."""
 HELP = """\
 **Keys**
 
@@ -134,7 +136,7 @@ class Conversation:
         if name in ("exit", "quit"):
             self._view.action_leave()
         elif name == "help" and not argument:
-            rows = "\n".join(f"| `{usage}` | {about} |" for usage, about in self.listed())
+            rows = "\n".join(f"| `{usage.replace('|', PIPE)}` | {about} |" for usage, about in self.listed())
             self._view.add(NotePiece(f"{HELP}{rows}\n", "plain", is_markdown=True))
         elif self.is_busy:
             self._later.append(line)

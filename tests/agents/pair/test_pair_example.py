@@ -94,7 +94,7 @@ def test_it_runs_by_the_one_command_that_its_readme_names(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "success: 15/15 (100%) passed, and 85% was the target" in done.stdout
     for role in ("init", "execute"):
-        assert done.stdout.count(f"{role}: summed up") >= 1, "a compaction on each side"
+        assert done.stdout.count(f"{role}: summarized") >= 1, "a compaction on each side"
     assert (
         "refused: INVALID_PARAM: the handover was refused: `design/formats.md` does not exist" in done.stdout
     )
@@ -134,7 +134,7 @@ def test_what_decides_stands_in_every_request_and_in_the_summary(tmp_path):
     assert len(states) >= 1
     for key in ("evaluation_progress", "success_rate", "pending_work", "key_paths"):
         assert f'"{key}"' in states[0]
-    assert "below 85 % go on; return only for problems of layer 1" in states[0]
+    assert "below 85% go on; return only for problems of layer 1" in states[0]
 
 
 @pytest.mark.slow

@@ -57,5 +57,5 @@ def test_the_example_runs_with_a_model_behind_a_server(tmp_path):
     rates = [line for line in done.stdout.splitlines() if line.startswith("- iteration")]
     assert [line.split(": ")[1].split(" ")[0] for line in rates] == ["7/15", "12/15", "15/15"]
     for role in ("init", "execute"):
-        assert f"{role}: summed up" in done.stdout
+        assert f"{role}: summarized" in done.stdout
     assert asked > 30

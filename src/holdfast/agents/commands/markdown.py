@@ -56,7 +56,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def percentage(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "–"
+    return f"{100 * part / whole:.0f}%" if whole else "–"
 
 
 def dollars(amount: float) -> str:

@@ -142,7 +142,7 @@ def _trial(trial: Trial, held_out: str) -> list[ReportTable]:
         cells: Cells = [figures.plain(row.project) or MEAN]
         cells += [figures.decimal(value) for pair in pairs for value in pair]
         tables.setdefault(row.budget, ReportTable(title, columns, [])).rows.append(cells)
-    compared = number_columns("budget", "hard", "95 %", "all", "95 %", "dollars", "95 %")
+    compared = number_columns("budget", "hard", "95%", "all", "95%", "dollars", "95%")
     differences: list[Cells] = []
     for found in trial.differences:
         cells = [figures.budget(found.budget)]

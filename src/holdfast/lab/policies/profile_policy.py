@@ -38,7 +38,7 @@ def profile_policy(profile: Profile, weights: Weights | None = None) -> NamedPol
     # Its marks as shares of the budget, since that is what they become.
     trigger, low = (round(100 * mark / profile.window) for mark in (profile.trigger, profile.low_water))
     about = (
-        f"our packing, folds from {trigger} % of the budget down to {low} %, "
+        f"our packing, folds from {trigger}% of the budget down to {low}%, "
         f"keeps {profile.keep} {profile.keep_unit}, older results as {profile.result_old}"
     )
     return NamedPolicy(profile.name, partial(_Packing, profile, weights), about)

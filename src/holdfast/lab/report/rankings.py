@@ -179,7 +179,7 @@ def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".
     if not told:
         return ""
     name, hard_recall, interval, price = told[0]
-    sure = f" (95 %: {interval})" if interval != NONE else ""
+    sure = f" (95%: {interval})" if interval != NONE else ""
     best = (
         f"At {budget(rows[0].budget)}, {name} keeps the most: {hard_recall}{sure} of the older text "
         f"that actions used, for {price} of the dollars that sending everything costs."
@@ -197,7 +197,7 @@ def settings_sentence(report: ReplayReport) -> str:
         f"{counted(report.recordings, 'recording')} from {counted(len(report.projects), 'project')} "
         f"({counted(len(report.files), 'file')}), {counted(report.needs, 'need')}; "
         f"budgets {budgets}; price table {plain(report.prices)}; "
-        f"95 % intervals from {grouped(report.draws)} bootstrap draws; holdfast {plain(report.version)}"
+        f"95% intervals from {grouped(report.draws)} bootstrap draws; holdfast {plain(report.version)}"
     )
 
 

@@ -31,7 +31,7 @@ def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
     counts = {"requests": row.requests, "recordings": row.recordings, "projects": row.projects}
     return {
         "hard": _interval(row.hard, bold=True),
-        "95 %": {"text": figures.bounds(row.hard)},
+        "95%": {"text": figures.bounds(row.hard)},
         "all": _number(figures.mean(row.all)),
         "ref": _number(figures.mean(row.ref)),
         "dollars": _interval(rankings.dollars_of(report, row)),

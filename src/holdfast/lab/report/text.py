@@ -19,7 +19,7 @@ TableColumn = tuple[str, Literal["wrapped", "number"]]
 Cells = list[str | int]
 
 _SCORES = {
-    "hard": "hard", "95 %": "95 %", "all": "all", "dollars": "dollars", "over": "over budget", "fail": "failed",
+    "hard": "hard", "95%": "95%", "all": "all", "dollars": "dollars", "over": "over budget", "fail": "failed",
     "broken": "broken", "p50": "p50 ms",
 }  # fmt: skip
 """Columns of a terminal, by title."""
@@ -28,7 +28,7 @@ _SIZES = {
     "moved B": "bytes moved per request", "calls": "model calls",
 }  # fmt: skip
 _MARKDOWN_SCORES = {
-    "hard": "hard", "95 %": "95 %", "all": "all", "ref": "ref", "dollars": "dollars",
+    "hard": "hard", "95%": "95%", "all": "all", "ref": "ref", "dollars": "dollars",
     "Δ hard vs reference": "Δ hard", "over budget": "over budget", "failed": "failed",
     "broken structure": "broken", "p50 ms": "p50 ms", "worst ms": "worst ms",
 }  # fmt: skip

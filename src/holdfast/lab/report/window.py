@@ -138,7 +138,7 @@ def _summary(picture: Picture) -> str:
     moments = picture.moments
     tokens, cached = sum(m.tokens for m in moments), sum(m.cached for m in moments)
     hard, held = sum(m.hard for m in moments), sum(m.held for m in moments)
-    share = f"{round(100 * cached / tokens)} %" if tokens else "none"
+    share = f"{round(100 * cached / tokens)}%" if tokens else "none"
     parts = [
         counted(len(moments), "request"),
         counted(len(folds_in(moments)), "fold"),

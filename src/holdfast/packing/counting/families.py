@@ -100,7 +100,7 @@ def uniform(value: int) -> PerContentClass:
 class Family(Struct, frozen=True):
     """How a family counts: tokens = tokens of `vocabulary` × `factor` + overheads.
 
-    `bound` is the relative error that 95 % of texts of a class keep within; 0 in the family's own vocabulary.
+    `bound` is the relative error that 95% of texts of a class keep within; 0 in the family's own vocabulary.
     `per_call` is what a call with its result costs beyond name, arguments and text. `arguments` are counted
     as the JSON they are written in, or value by value with `per_argument` for each: Claude reads them
     unescaped, which for a file's content is a quarter less. `per_tools` is charged once when there are tools.
