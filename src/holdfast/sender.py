@@ -15,10 +15,10 @@ from holdfast.packing.validator import check
 from holdfast.recall import answer_recall, call_arguments
 from holdfast.store.protocol import Store
 from holdfast.wire.anthropic import anthropic_message, anthropic_tool, join_anthropic, to_anthropic
+from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.openai import join_openai, openai_message, openai_tool, to_openai
 
 Provider = Literal["openai", "anthropic"]
-WireDict = dict[str, Json]
 
 
 class Packed(Struct, frozen=True):

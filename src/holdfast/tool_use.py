@@ -11,9 +11,11 @@ from msgspec import Struct
 
 from holdfast.messages import Json, ToolCall
 
-Kind = Literal["ls", "glob", "grep", "read", "edit", "multiedit", "write", "bash", "todo", "recall", "other"]
+ToolKind = Literal[
+    "ls", "glob", "grep", "read", "edit", "multiedit", "write", "bash", "todo", "recall", "other"
+]
 
-KINDS_BY_NAME: dict[str, Kind] = {
+KINDS_BY_NAME: dict[str, ToolKind] = {
     # Claude Code, and the names of the design
     "ls": "ls", "glob": "glob", "grep": "grep", "read": "read", "edit": "edit", "multiedit": "multiedit",
     "write": "write", "bash": "bash", "todowrite": "todo", "recall": "recall", "notebookread": "read",
@@ -41,7 +43,7 @@ KINDS_BY_NAME: dict[str, Kind] = {
     "previous_version": "read", "callers_of": "grep",
 }  # fmt: skip
 
-EDITOR_COMMANDS: dict[str, Kind] = {
+EDITOR_COMMANDS: dict[str, ToolKind] = {
     "view": "read",
     "create": "write",
     "str_replace": "edit",
@@ -68,7 +70,7 @@ LONG_COMMAND = 2_000
 
 # Possessive throughout: white space matches two of its pieces, and trying every split would take quadratic time.
 _SIMPLE_SHELL = re.compile(r"(?:cd\s++[^\s&]++\s*+&&\s*+)?+([\w./-]++)[ \t]*+([^|;&<>`$\n]*+)")
-_SHELL_KINDS: dict[str, Kind] = {
+_SHELL_KINDS: dict[str, ToolKind] = {
     "cat": "read", "nl": "read", "head": "read", "tail": "read", "sed": "read", "ls": "ls", "tree": "ls",
     "find": "glob", "fd": "glob", "rg": "grep", "grep": "grep",
 }  # fmt: skip
@@ -85,7 +87,7 @@ FROM_END = 1_000_000_000
 class ToolUse(Struct, frozen=True, gc=False):
     """A call as the packer sees it. `first` and `last` are a line range, 0 where the call names none."""
 
-    kind: Kind
+    kind: ToolKind
     name: str
     path: str = ""
     command: str = ""
@@ -130,7 +132,7 @@ def recognize_tool(call: ToolCall) -> ToolUse:
     )
 
 
-def kind_of(name: str, arguments: dict[str, Json] | None = None) -> Kind:
+def kind_of(name: str, arguments: dict[str, Json] | None = None) -> ToolKind:
     lowered = name.lower()
     if lowered in EDITORS:
         return EDITOR_COMMANDS.get(str((arguments or {}).get("command", "")), "edit")

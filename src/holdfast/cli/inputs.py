@@ -16,7 +16,7 @@ from holdfast.cli.streams import note, show_activity, track, warn
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, Folded, LogStarted, Noted, ToolReturned, UserSaid
-from holdfast.log import Log
+from holdfast.log import Log, Redact
 from holdfast.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.log_walk import walk_log
@@ -26,8 +26,6 @@ from holdfast.recordings import find_recording
 from holdfast.store import MemoryStore, SqliteStore, Store, default_path
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import Transcript, path
-
-Redact = Callable[[str], str]
 
 LARGE_FILE = 1 << 20
 """Bytes of a file that takes long enough to read to be worth a bar."""

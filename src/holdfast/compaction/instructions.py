@@ -59,30 +59,30 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
 _SPACES = re.compile(r" {2,}")
 
 
-Place = TypeVar("Place")
+P = TypeVar("P")
 
 
-class JoinedTexts(Struct, Generic[Place], frozen=True):
+class JoinedTexts(Struct, Generic[P], frozen=True):
     """Many texts, line by line and each once, and the place of each in the log."""
 
     text: str
     starts: tuple[int, ...]
-    places: tuple[Place, ...]
+    places: tuple[P, ...]
 
     @classmethod
-    def of(cls, texts: Iterable[tuple[Place, str]], spell: Callable[[str], str]) -> "JoinedTexts[Place]":
+    def of(cls, texts: Iterable[tuple[P, str]], spell: Callable[[str], str]) -> "JoinedTexts[P]":
         """Texts with their places, spelled as they are looked for; of equal ones the first counts."""
-        first: dict[str, Place] = {}
+        first: dict[str, P] = {}
         for place, text in texts:
             first.setdefault(spell(text), place)
         starts = accumulate((len(text) + 1 for text in first), initial=0)
         return cls("\n".join(first), tuple(starts), tuple(first.values()))
 
-    def place(self, at: int) -> Place:
+    def place(self, at: int) -> P:
         """The place of the text that has this character."""
         return self.places[bisect_right(self.starts, at) - 1]
 
-    def lines_with(self, run: str) -> Iterator[tuple[Place, str]]:
+    def lines_with(self, run: str) -> Iterator[tuple[P, str]]:
         """Lines in which some words follow each other, with the one below each, and their places."""
         at = self.text.find(run)
         for _ in range(MOST_HITS):

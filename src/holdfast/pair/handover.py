@@ -21,22 +21,22 @@ MOST_FILES = 60
 MOST_PROBLEMS = 40
 MOST_SAMPLES = 60
 
-Line = Annotated[str, Meta(min_length=1, max_length=LONGEST_LINE)]
-Layer = Annotated[int, Meta(ge=1, le=9)]
+OneLine = Annotated[str, Meta(min_length=1, max_length=LONGEST_LINE)]
+LayerNumber = Annotated[int, Meta(ge=1, le=9)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 
 class FileNote(Struct, frozen=True, forbid_unknown_fields=True):
-    path: Annotated[Line, Meta(description="From the folder that both work in.")]
+    path: Annotated[OneLine, Meta(description="From the folder that both work in.")]
     about: Annotated[str, Meta(max_length=LONGEST_LINE, description="What the file contains.")] = ""
 
 
 class HandoverProblem(Struct, frozen=True, forbid_unknown_fields=True):
-    summary: Annotated[Line, Meta(description="What is wrong, in a sentence.")]
-    layer: Layer
+    summary: Annotated[OneLine, Meta(description="What is wrong, in a sentence.")]
+    layer: LayerNumber
     severity: ProblemSeverity
     samples: Annotated[
-        tuple[Line, ...], Meta(max_length=MOST_SAMPLES, description="Ids of the samples that it affects.")
+        tuple[OneLine, ...], Meta(max_length=MOST_SAMPLES, description="Ids of the samples that it affects.")
     ] = ()
 
 
@@ -73,7 +73,7 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[FileNote, ...], Meta(max_length=MOST_FILES, description="Every file that the other needs.")
     ] = ()
     design: Annotated[
-        tuple[Line, ...],
+        tuple[OneLine, ...],
         Meta(max_length=MOST_FILES, description="Paths of all files of the design, which a person approves."),
     ] = ()
     counts: Annotated[
@@ -87,7 +87,7 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     problems: Annotated[tuple[HandoverProblem, ...], Meta(max_length=MOST_PROBLEMS)] = ()
     decisions: Annotated[
-        tuple[Line, ...], Meta(max_length=10, description="Questions that only a person can decide.")
+        tuple[OneLine, ...], Meta(max_length=10, description="Questions that only a person can decide.")
     ] = ()
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.messages import Json
 from holdfast.pair.folder import RESULTS, Outputs, path_fault
-from holdfast.pair.handover import Handover, Layer
+from holdfast.pair.handover import Handover, LayerNumber
 from holdfast.pair.stop_rules import StopRules, contradictions
 
 BUILT_IN = "init_execute.toml"
@@ -54,7 +54,7 @@ class Role(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     window: Annotated[int, Meta(ge=0, le=MOST_TOKENS)] = 0
     """Tokens, instead of the profile's window."""
     definitions: Definitions = "full"
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[LayerNumber, ...] = ()
     measures: bool = False
     handover: HandoverForm
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from holdfast.packing.profile import Ratio
 from holdfast.pair.evaluation import IterationResults
 from holdfast.prices import format_dollars
 
@@ -18,7 +19,6 @@ StopRule = Literal["success", "cost", "critical", "layer", "oscillation", "gain"
 
 MOST, MOST_DOLLARS = 1_000_000, 1e9
 Number = Annotated[int, Meta(ge=0, le=MOST)]
-Share = Annotated[float, Meta(ge=0, le=1)]
 LAYERS = frozenset("123456789")
 
 
@@ -30,13 +30,13 @@ class LayerLimits(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StopRules(Struct, frozen=True, forbid_unknown_fields=True):
-    target: Share = 0.85
+    target: Ratio = 0.85
     """The share of the samples that must pass."""
-    gain: Share = 0.02
+    gain: Ratio = 0.02
     gain_iterations: Number = 5
     """This many iterations must bring at least this gain over the best before them."""
     swings: Number = 4
-    swing: Share = 0.02
+    swing: Ratio = 0.02
     """This many changes of at least this size, up and down in turn, without a new best, are an oscillation."""
     most_critical: Number = 10
     critical_iterations: Number = 2

@@ -25,7 +25,7 @@ from holdfast.review.finding import SEVERITIES, Category, Finding, Severity, Sid
 from holdfast.review.patches import AppliedPatch, PatchProblem, try_patch
 from holdfast.review.unit import Unit
 
-Lines = Mapping[int, str]
+NumberedLines = Mapping[int, str]
 """By number, from 1, without `\\r` at the end. With gaps if only the hunks are known."""
 RejectionReason = Literal["severity", "category", "claim", "unit", "file", "evidence", "no_evidence"]
 """Why a finding is dropped: what it lacks, or what is wrong with it."""
@@ -67,7 +67,7 @@ class Sides:
         self.lines = cache(self._lines)
         self.safe_lines = cache(self._safe_lines)
 
-    def _safe_lines(self, path: str, side: Side) -> Lines:
+    def _safe_lines(self, path: str, side: Side) -> NumberedLines:
         """The lines without secrets. Redacted as one text: what makes a line secret may be in the line before."""
         lines = self.lines(path, side) or {}
         text = redact("\n".join(lines.values()), kingfisher=False).split("\n")
@@ -76,7 +76,7 @@ class Sides:
     def units_of(self, path: str) -> list[Unit]:
         return [unit for unit in self.units if path in (unit.path, unit.old_path)]
 
-    def _lines(self, path: str, side: Side) -> Lines | None:
+    def _lines(self, path: str, side: Side) -> NumberedLines | None:
         """All lines of that side, else those that the hunks show; None if nothing is known."""
         units = self.units_of(path)
         if side == "new":
@@ -256,7 +256,7 @@ def _locate(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
     return replace(located, id=finding_id(located, same_above))
 
 
-def _locate_file(finding: Finding, lines: Lines | None, sides: Sides) -> Finding | RejectedFinding:
+def _locate_file(finding: Finding, lines: NumberedLines | None, sides: Sides) -> Finding | RejectedFinding:
     """Without evidence. A mode, a move or a binary file has no lines to show; everything else does."""
     own = sides.units_of(finding.path)
     if not finding.rule and any(unit.hunks for unit in own):
@@ -269,7 +269,7 @@ def _locate_file(finding: Finding, lines: Lines | None, sides: Sides) -> Finding
     return replace(located, id=finding_id(located))
 
 
-def _find(quotes: Sequence[str], lines: Lines, safe: Lines, near: int) -> list[int] | None:
+def _find(quotes: Sequence[str], lines: NumberedLines, safe: NumberedLines, near: int) -> list[int] | None:
     """A line number for each quote, in order; the shortest block, and among these the one nearest to `near`."""
     matches = [_matches(quote, lines, safe) for quote in quotes]
     blocks = [block for start in matches[0] if (block := _block(start, matches))]
@@ -287,7 +287,7 @@ def _block(start: int, matches: Sequence[Sequence[int]]) -> list[int] | None:
     return block
 
 
-def _matches(quote: str, lines: Lines, safe: Lines) -> list[int]:
+def _matches(quote: str, lines: NumberedLines, safe: NumberedLines) -> list[int]:
     """The lines that match a quote: exactly if there are any, else up to the whitespace around it."""
     if MARK not in quote and (exact := [number for number, line in lines.items() if line == quote]):
         return exact

@@ -14,17 +14,17 @@ from msgspec import Struct
 from holdfast.compaction.facts.fact import LogFacts
 from holdfast.events import SummaryLine
 
-Lines = tuple[SummaryLine, ...]
-LineSource = Callable[[LogFacts], Lines]
+SummaryLines = tuple[SummaryLine, ...]
+LineSource = Callable[[LogFacts], SummaryLines]
 """Lines that the rule half writes from facts, oldest first."""
 
 
 class SummaryContent(Struct, frozen=True):
     """Lines by field, in the order of the form's fields; a field that says nothing has no lines."""
 
-    fields: dict[str, Lines]
+    fields: dict[str, SummaryLines]
 
-    def lines(self) -> Lines:
+    def lines(self) -> SummaryLines:
         return tuple(line for lines in self.fields.values() for line in lines)
 
 
@@ -113,7 +113,7 @@ def visible_texts(lines: Iterable[SummaryLine]) -> list[str]:
     return [] if len(texts) == 1 and is_nothing(texts[0]) else texts
 
 
-def model_lines(texts: Iterable[str]) -> Lines:
+def model_lines(texts: Iterable[str]) -> SummaryLines:
     """Texts that were read out of a model's answer, as lines."""
     lines = [SummaryLine(text, by="model") for text in texts]
     return tuple(SummaryLine(text, by="model") for text in visible_texts(lines))

@@ -16,9 +16,9 @@ from holdfast.compaction.facts.fact import Fact, LogFacts
 from holdfast.compaction.forms.content import (
     NOTHING,
     FormField,
-    Lines,
     ParseProblem,
     SummaryContent,
+    SummaryLines,
     has_bullet,
     is_nothing,
     match_key,
@@ -122,7 +122,7 @@ class Form(Struct, frozen=True, kw_only=True):
         )
 
 
-def _carried(field: FormField, lines: Lines, earlier: tuple[Fact, ...]) -> Lines:
+def _carried(field: FormField, lines: SummaryLines, earlier: tuple[Fact, ...]) -> SummaryLines:
     """A field's lines after those of the summary before: of these the newest that there is room for."""
     if not earlier or (visible_texts(lines) and not field.lasts):
         return lines

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from holdfast.compaction.forms.content import (
     FormField,
-    Lines,
     ParseProblem,
     SummaryContent,
+    SummaryLines,
     is_nothing,
     match_key,
     model_lines,
@@ -49,7 +49,7 @@ def number_in(text: str) -> int | float | None:
     return float(found[0]) if "." in found[0] else int(found[0])
 
 
-def _value(field: FormField, lines: Lines) -> Json:
+def _value(field: FormField, lines: SummaryLines) -> Json:
     texts = visible_texts(lines)
     if field.kind == "list":
         return texts

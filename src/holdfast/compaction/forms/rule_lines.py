@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts, TestState
-from holdfast.compaction.forms.content import FormField, Lines, clipped, one_line, tidy
+from holdfast.compaction.forms.content import FormField, SummaryLines, clipped, one_line, tidy
 from holdfast.events import SummaryLine
 
 LONGEST_COMMAND, LONGEST_REMARK = 120, 400
@@ -30,7 +30,7 @@ _ITERATION = re.compile(r"\biteration[_ -]?(\d{1,9})\b")
 _REPORT = re.compile(r"[^\s\"'`“”()=,;，；：]{0,200}layer1[\w-]*problems?[\w.-]*")
 
 
-def filled(field: FormField, facts: LogFacts) -> Lines:
+def filled(field: FormField, facts: LogFacts) -> SummaryLines:
     """What the rule half has to say in a field."""
     always = tuple(line for source in field.always for line in source(facts))
     newest = [(noun, source(facts)) for noun, source in field.newest]
@@ -38,7 +38,9 @@ def filled(field: FormField, facts: LogFacts) -> Lines:
     return (*_fitting(field, always, newest), *behind)
 
 
-def _fitting(field: FormField, always: Lines, newest: list[tuple[str, Lines]]) -> Iterator[SummaryLine]:
+def _fitting(
+    field: FormField, always: SummaryLines, newest: list[tuple[str, SummaryLines]]
+) -> Iterator[SummaryLine]:
     """Lines within the field's limits. The oldest line of the longest source is left out first."""
     kept = [list(lines[-MOST_EACH:]) for _, lines in newest]
     count = len(always) + sum(map(len, kept))
@@ -79,7 +81,7 @@ def latest_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"Latest request: {quoted(fact.text)}", fact.sources)
 
 
-def goal_lines(facts: LogFacts) -> Lines:
+def goal_lines(facts: LogFacts) -> SummaryLines:
     """The first request and the latest, verbatim."""
     first = (first_line(facts.goal),) if facts.goal else ()
     return (*first, latest_line(facts.latest)) if facts.latest else first
@@ -89,7 +91,7 @@ def directive_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"The user: {quoted(fact.text)}", fact.sources)
 
 
-def directive_lines(facts: LogFacts) -> Lines:
+def directive_lines(facts: LogFacts) -> SummaryLines:
     """What the user demanded or forbade, each once; also what the first request says, where it is easily missed."""
     told: dict[str, SummaryLine] = {}
     for fact in facts.directives:
@@ -97,19 +99,19 @@ def directive_lines(facts: LogFacts) -> Lines:
     return tuple(told.values())
 
 
-def decision_lines(facts: LogFacts) -> Lines:
+def decision_lines(facts: LogFacts) -> SummaryLines:
     return _remarks("Decided: ", facts.decisions)
 
 
-def todo_lines(facts: LogFacts) -> Lines:
+def todo_lines(facts: LogFacts) -> SummaryLines:
     return () if facts.is_archive else _remarks("Todo, ", facts.todos)
 
 
-def _remarks(label: str, facts: Iterable[Fact]) -> Lines:
+def _remarks(label: str, facts: Iterable[Fact]) -> SummaryLines:
     return tuple(SummaryLine(label + clipped(fact.text, LONGEST_REMARK), fact.sources) for fact in facts)
 
 
-def left_off_lines(facts: LogFacts) -> Lines:
+def left_off_lines(facts: LogFacts) -> SummaryLines:
     """The last thing the agent said; a question waits for a person."""
     said = facts.last_said
     if facts.is_archive or said is None or not tidy(said.text):
@@ -123,7 +125,7 @@ def recap_line(fact: Fact) -> SummaryLine:
     return SummaryLine(clipped(fact.text, LONGEST_REMARK), fact.sources)
 
 
-def recap_lines(facts: LogFacts) -> Lines:
+def recap_lines(facts: LogFacts) -> SummaryLines:
     return () if facts.is_archive else tuple(map(recap_line, facts.recap))
 
 
@@ -134,12 +136,12 @@ def error_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"Open error: {quoted(fact.text)}", fact.sources)
 
 
-def error_lines(facts: LogFacts) -> Lines:
+def error_lines(facts: LogFacts) -> SummaryLines:
     """Open errors. An archive has none: it is never rewritten, and would call them open for ever."""
     return () if facts.is_archive else tuple(map(error_line, facts.errors))
 
 
-def attempt_lines(facts: LogFacts) -> Lines:
+def attempt_lines(facts: LogFacts) -> SummaryLines:
     """Quoted, since what a tool answered is part of it."""
     return tuple(
         SummaryLine(f"Tried and failed: {quoted(clipped(fact.text, LONGEST_REMARK))}", fact.sources)
@@ -155,16 +157,16 @@ def test_line(tests: TestState) -> SummaryLine:
     )
 
 
-def test_lines(facts: LogFacts) -> Lines:
+def test_lines(facts: LogFacts) -> SummaryLines:
     """The last test run; in an archive only one that passed."""
     return (*passed_test_lines(facts), *failed_test_lines(facts))
 
 
-def passed_test_lines(facts: LogFacts) -> Lines:
+def passed_test_lines(facts: LogFacts) -> SummaryLines:
     return (test_line(facts.tests),) if facts.tests and facts.tests.is_passed else ()
 
 
-def failed_test_lines(facts: LogFacts) -> Lines:
+def failed_test_lines(facts: LogFacts) -> SummaryLines:
     return (
         (test_line(facts.tests),)
         if facts.tests and not facts.tests.is_passed and not facts.is_archive
@@ -172,7 +174,7 @@ def failed_test_lines(facts: LogFacts) -> Lines:
     )
 
 
-def command_lines(facts: LogFacts) -> Lines:
+def command_lines(facts: LogFacts) -> SummaryLines:
     """Commands, each as it went the last time; in an archive only those that did not fail."""
     newest: dict[str, CommandFact] = {}
     for fact in facts.commands:
@@ -181,7 +183,7 @@ def command_lines(facts: LogFacts) -> Lines:
     return tuple(_command_line(fact) for fact in newest.values() if not (facts.is_archive and fact.is_failed))
 
 
-def recent_command_lines(facts: LogFacts) -> Lines:
+def recent_command_lines(facts: LogFacts) -> SummaryLines:
     return command_lines(facts)[-MOST_RECENT:]
 
 
@@ -199,19 +201,19 @@ def file_line(fact: FileFact) -> SummaryLine:
     return SummaryLine(f"{one_line(fact.path)} ({fact.action}{lines})", fact.sources)
 
 
-def changed_lines(facts: LogFacts) -> Lines:
+def changed_lines(facts: LogFacts) -> SummaryLines:
     return tuple(file_line(fact) for fact in facts.files if fact.action in CHANGES)
 
 
-def read_lines(facts: LogFacts) -> Lines:
+def read_lines(facts: LogFacts) -> SummaryLines:
     return tuple(file_line(fact) for fact in facts.files if fact.action == "read")
 
 
-def key_lines(facts: LogFacts) -> Lines:
+def key_lines(facts: LogFacts) -> SummaryLines:
     return tuple(SummaryLine(one_line(fact.text), fact.sources) for fact in facts.keys)
 
 
-def done_lines(facts: LogFacts) -> Lines:
+def done_lines(facts: LogFacts) -> SummaryLines:
     """How many files were changed."""
     changed = [fact for fact in facts.files if fact.action in CHANGES]
     if not changed:
@@ -222,14 +224,14 @@ def done_lines(facts: LogFacts) -> Lines:
     return (SummaryLine(f"Files: {counted}", sources),)
 
 
-def todo_or_done_lines(facts: LogFacts) -> Lines:
+def todo_or_done_lines(facts: LogFacts) -> SummaryLines:
     return done_lines(facts) if facts.is_archive else todo_lines(facts)
 
 
 # What a pair of agents measures and hands over
 
 
-def success_rate(facts: LogFacts) -> Lines:
+def success_rate(facts: LogFacts) -> SummaryLines:
     """How many samples passed: as the recap has it, as it was handed over, or as the last test run counted it."""
     for fact in facts.recap:
         if found := _RATE.search(fact.text):
@@ -241,7 +243,7 @@ def success_rate(facts: LogFacts) -> Lines:
     return (SummaryLine(f"{passed}/{run} ({100 * passed // run}%)", facts.tests.sources),) if run else ()
 
 
-def failure_count(facts: LogFacts) -> Lines:
+def failure_count(facts: LogFacts) -> SummaryLines:
     """How many samples did not pass: as it was handed over, else as it was measured."""
     if facts.handover.failed is not None:
         return _given(facts.handover.failed)
@@ -251,12 +253,12 @@ def failure_count(facts: LogFacts) -> Lines:
     return ()
 
 
-def progress_lines(facts: LogFacts) -> Lines:
+def progress_lines(facts: LogFacts) -> SummaryLines:
     """The newest line of the recap that has a success rate."""
     return tuple(recap_line(fact) for fact in facts.recap if _RATE.search(fact.text))[:1]
 
 
-def _problem_lines(layer: int, facts: LogFacts) -> Lines:
+def _problem_lines(layer: int, facts: LogFacts) -> SummaryLines:
     """Problems of a layer that were handed over, and open errors; those of tools and of checkers apart."""
     given = [fact for fact in facts.handover.problems if fact.text.startswith(f"layer {layer},")]
     errors = [
@@ -270,7 +272,7 @@ tool_problem_lines = partial(_problem_lines, 2)
 checker_problem_lines = partial(_problem_lines, 3)
 
 
-def _component_lines(component: str, facts: LogFacts) -> Lines:
+def _component_lines(component: str, facts: LogFacts) -> SummaryLines:
     """Changed files that are such a component, as far as their paths tell."""
     paths = [(line, line.text.rsplit(" (", 1)[0].lower()) for line in changed_lines(facts)]
     return tuple(
@@ -285,28 +287,28 @@ changed_checker_lines = partial(_component_lines, "checker")
 changed_sample_lines = partial(_component_lines, "sample")
 
 
-def output_dir(facts: LogFacts) -> Lines:
+def output_dir(facts: LogFacts) -> SummaryLines:
     if given := _given(facts.handover.output_dir):
         return given
     return _newest(facts, "execution_output", _GIVEN, 1) or _newest(facts, "execution_output", _OUTPUTS, 0)
 
 
-def iteration(facts: LogFacts) -> Lines:
+def iteration(facts: LogFacts) -> SummaryLines:
     return _given(facts.handover.iteration) or _newest(facts, "iteration", _ITERATION, 1)
 
 
-def report(facts: LogFacts) -> Lines:
+def report(facts: LogFacts) -> SummaryLines:
     """The path of the report on layer 1; a name without a folder or an ending is a key and no path."""
     return _given(facts.handover.report) or tuple(
         line for line in _newest(facts, "layer1", _REPORT, 0) if "/" in line.text or "." in line.text
     )
 
 
-def _given(fact: Fact | None) -> Lines:
+def _given(fact: Fact | None) -> SummaryLines:
     return (SummaryLine(fact.text, fact.sources),) if fact else ()
 
 
-def _newest(facts: LogFacts, word: str, pattern: re.Pattern[str], group: int) -> Lines:
+def _newest(facts: LogFacts, word: str, pattern: re.Pattern[str], group: int) -> SummaryLines:
     """The newest that fits the pattern. Few texts have its `word`, and only those are searched for it."""
     for text, sources in _named(facts):
         found = [match[group] for match in pattern.finditer(text)] if word in text else []

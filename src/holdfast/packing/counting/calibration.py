@@ -18,17 +18,17 @@ NOISE = 0.001
 NOISE_TOKENS = 1
 """What a report may miss the line by, relative and in tokens, without the line having to bend."""
 
-Line = tuple[float, float, float]
+Coefficients = tuple[float, float, float]
 
-IDENTITY: Line = (1.0, 0.0, 0.0)
-SPREAD: Line = (0.25, 25.0, 20_000.0)
+IDENTITY: Coefficients = (1.0, 0.0, 0.0)
+SPREAD: Coefficients = (0.25, 25.0, 20_000.0)
 """How far slope, tokens of each message and constant are expected from `IDENTITY` before reports say so.
 The constant is wide because a recording may hide its system prompt and tools."""
 
-LOW: Line = (0.5, 0.0, 0.0)
-HIGH: Line = (3.0, 50.0, inf)
+LOW: Coefficients = (0.5, 0.0, 0.0)
+HIGH: Coefficients = (3.0, 50.0, inf)
 
-Matrix = tuple[Line, Line, Line]
+Matrix = tuple[Coefficients, Coefficients, Coefficients]
 
 
 class Observation(Struct, frozen=True):
@@ -55,12 +55,12 @@ class Calibration(Struct, frozen=True, dict=True):
         return ceil(max(slope * tokens + each * messages + constant, 1.0) * (1 - 1e-9))
 
     @cached_property
-    def line(self) -> Line:
+    def line(self) -> Coefficients:
         """Slope, tokens of each message, constant."""
         return _fit(self.observations)
 
 
-def _fit(observations: tuple[Observation, ...]) -> Line:
+def _fit(observations: tuple[Observation, ...]) -> Coefficients:
     """The weighted least-squares line within the bounds.
 
     At the best point each unknown is either free or at a bound. There are eighteen such ways, and as the
@@ -82,13 +82,13 @@ def _fit(observations: tuple[Observation, ...]) -> Line:
     return slope, each, constant
 
 
-def _steps(line: Line) -> Line:
+def _steps(line: Coefficients) -> Coefficients:
     """A line as steps of `SPREAD` away from `IDENTITY`."""
     a, b, c = ((x - i) / s for x, i, s in zip(line, IDENTITY, SPREAD, strict=True))
     return a, b, c
 
 
-def _moments(observations: tuple[Observation, ...]) -> tuple[Matrix, Line]:
+def _moments(observations: tuple[Observation, ...]) -> tuple[Matrix, Coefficients]:
     """Normal equations in steps. The one on the diagonal is the pull towards `IDENTITY`."""
     rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     sums = [0.0, 0.0, 0.0]
@@ -106,7 +106,9 @@ def _moments(observations: tuple[Observation, ...]) -> tuple[Matrix, Line]:
     return (first, second, third), (sums[0], sums[1], sums[2])
 
 
-def _solved(matrix: Matrix, vector: Line, fixed: tuple[float | None, float | None, float | None]) -> Line:
+def _solved(
+    matrix: Matrix, vector: Coefficients, fixed: tuple[float | None, float | None, float | None]
+) -> Coefficients:
     """The cheapest point with the given unknowns fixed, by elimination; the matrix is positive definite."""
     point = [0.0 if f is None else f for f in fixed]
     free = [i for i in range(3) if fixed[i] is None]
@@ -123,6 +125,6 @@ def _solved(matrix: Matrix, vector: Line, fixed: tuple[float | None, float | Non
     return point[0], point[1], point[2]
 
 
-def _cost(matrix: Matrix, vector: Line, point: Line) -> float:
+def _cost(matrix: Matrix, vector: Coefficients, point: Coefficients) -> float:
     curve = sum(matrix[i][j] * point[i] * point[j] for i in range(3) for j in range(3))
     return curve - 2 * sum(v * p for v, p in zip(vector, point, strict=True))

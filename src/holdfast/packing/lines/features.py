@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.tool_use import Kind
+from holdfast.tool_use import ToolKind
 
 LineOrigin = Literal["user", "said", "call", "argument", "result"]
 """Where a line is from: what the user said, what the agent said, what a call was, what was written with it, what it
@@ -172,7 +172,7 @@ _CHANGES = ("edit", "multiedit", "write")
 
 
 def fixed_line_features(
-    facts: LineFacts, line: str, origin: LineOrigin, kind: Kind | None, row: int, rows: int
+    facts: LineFacts, line: str, origin: LineOrigin, kind: ToolKind | None, row: int, rows: int
 ) -> tuple[float, ...]:
     """`kind` is the call's, None where there is no call; `row` is the line's place among `rows`."""
     result = kind if origin == "result" else None

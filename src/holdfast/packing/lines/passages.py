@@ -16,7 +16,7 @@ from holdfast.messages import Json, Message, SystemMessage, Text, ToolCall, Tool
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.features import LineOrigin
 from holdfast.packing.rendering.shorter_json import shallow_json, written_tight
-from holdfast.tool_use import Kind, values_in
+from holdfast.tool_use import ToolKind, values_in
 from holdfast.views.transcript import Item, Step, User
 
 WHOLE = 1500
@@ -171,7 +171,7 @@ class PassageSource(Struct, frozen=True, gc=False, kw_only=True):
     part: str
     origin: LineOrigin
     number: int
-    kind: Kind | None = None
+    kind: ToolKind | None = None
     path: str = ""
     rows: int = 0
     has_records: bool = False

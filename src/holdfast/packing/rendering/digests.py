@@ -14,7 +14,7 @@ from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.clip import LineChoice, clip_line, filled_lines
 from holdfast.packing.rendering.marks import one_line
 from holdfast.packing.rendering.shorter_json import decode_json
-from holdfast.tool_use import Kind, ToolUse
+from holdfast.tool_use import ToolKind, ToolUse
 
 _Chooser = Callable[[list[str], Profile], list[int]]
 
@@ -45,7 +45,7 @@ MOST_FACTS = 12
 DEEPEST = 4
 """Levels of a JSON document that its digest shows."""
 
-IN_ORDER: tuple[Kind, ...] = ("ls", "glob", "grep", "read", "edit", "multiedit", "write")
+IN_ORDER: tuple[ToolKind, ...] = ("ls", "glob", "grep", "read", "edit", "multiedit", "write")
 """Kinds whose digest is a beginning: past the first line that has no room, shorter ones would be fragments."""
 
 
@@ -113,7 +113,7 @@ def _newest(count: int, lines: list[str]) -> list[int]:
     return list(range(end - 1, max(end - 1 - count, -1), -1))
 
 
-_CHOOSERS: dict[Kind, _Chooser] = {
+_CHOOSERS: dict[ToolKind, _Chooser] = {
     "ls": lambda lines, profile: _first(profile.ls_entries, lines),
     "glob": lambda lines, profile: _first(profile.glob_entries, lines),
     "grep": _choose_grep,

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.tools.files.line_diff import LineChange, join_changes, line_changes
 from holdfast.tools.files.text_encoding import split_lines, unify_line_endings
 
-Span = tuple[int, int]
+TextRange = tuple[int, int]
 """First and one past the last, counted from 0."""
 
 
@@ -21,16 +21,16 @@ class TextRegion(LineChange, frozen=True):
     """The same for characters instead of lines."""
 
 
-def cut_pieces(pieces: Sequence[Span], spans: Sequence[Span], length: int) -> list[Span]:
+def cut_pieces(pieces: Sequence[TextRange], spans: Sequence[TextRange], length: int) -> list[TextRange]:
     """The pieces that a text is made of after `length` characters took the place of each span.
 
     A piece is a span of the old text, or as `(-1, n)` so many characters that are new.
     """
     rest = list(reversed(pieces))
 
-    def taken(count: int) -> list[Span]:
+    def taken(count: int) -> list[TextRange]:
         """The next characters, off the rest."""
-        out: list[Span] = []
+        out: list[TextRange] = []
         while count > 0:
             start, end = rest.pop()
             size = end if start < 0 else end - start
@@ -40,7 +40,7 @@ def cut_pieces(pieces: Sequence[Span], spans: Sequence[Span], length: int) -> li
             count -= size
         return out
 
-    out: list[Span] = []
+    out: list[TextRange] = []
     here = 0
     for first, last in spans:
         out += taken(first - here)
@@ -50,11 +50,11 @@ def cut_pieces(pieces: Sequence[Span], spans: Sequence[Span], length: int) -> li
     return [*out, *reversed(rest)]
 
 
-def _part(start: int, first: int, last: int) -> Span:
+def _part(start: int, first: int, last: int) -> TextRange:
     return (-1, last - first) if start < 0 else (start + first, start + last)
 
 
-def regions_of(pieces: Sequence[Span], size: int) -> list[TextRegion]:
+def regions_of(pieces: Sequence[TextRange], size: int) -> list[TextRegion]:
     """What is not a kept piece of an old text of this size."""
     regions: list[TextRegion] = []
     old = new = fresh = 0
@@ -90,10 +90,12 @@ def _starts_line(text: str, offset: int) -> bool:
     return offset == 0 or text[offset - 1] == "\n"
 
 
-def changed_lines(old: str, new: str, regions: Sequence[TextRegion]) -> tuple[list[LineChange], list[Span]]:
+def changed_lines(
+    old: str, new: str, regions: Sequence[TextRegion]
+) -> tuple[list[LineChange], list[TextRange]]:
     """The lines that differ within regions of whole lines, and all lines of the old text in them."""
     changes: list[LineChange] = []
-    touched: list[Span] = []
+    touched: list[TextRange] = []
     line = new_line = here = new_here = 0
     for region in regions:
         line += old.count("\n", here, region.first)
@@ -106,7 +108,7 @@ def changed_lines(old: str, new: str, regions: Sequence[TextRegion]) -> tuple[li
     return join_changes(changes), touched
 
 
-def share_lines(one: Sequence[Span], other: Sequence[Span]) -> bool:
+def share_lines(one: Sequence[TextRange], other: Sequence[TextRange]) -> bool:
     """Whether spans of two lists overlap; an empty span, where lines were removed, overlaps one around it."""
     edges = sorted([*((a, b, 0) for a, b in one), *((a, b, 1) for a, b in other)])
     farthest = [0, 0]
@@ -184,7 +186,7 @@ class AppliedReplacements(Struct, frozen=True):
     text: str
     count: int
     changes: list[LineChange]
-    touched: list[Span]
+    touched: list[TextRange]
 
 
 class FailedReplacement(Struct, frozen=True):
@@ -202,7 +204,7 @@ def apply_replacements(
 ) -> AppliedReplacements | FailedReplacement:
     plain = unify_line_endings(text)
     now, count = plain, 0
-    pieces: list[Span] = [(0, len(plain))]
+    pieces: list[TextRange] = [(0, len(plain))]
     for number, wanted in enumerate(replacements):
         old, new = unify_line_endings(wanted.old_string), unify_line_endings(wanted.new_string)
         # Overlapping places count too, unless all are replaced from left to right: in `aaa` it is unclear which
@@ -224,10 +226,10 @@ def apply_replacements(
     return AppliedReplacements(now, count, changes, touched)
 
 
-def _spans(text: str, old: str, step: int) -> list[Span]:
+def _spans(text: str, old: str, step: int) -> list[TextRange]:
     """Where a text occurs; the next place is looked for so many characters further."""
     assert old, "an empty text occurs everywhere"
-    found: list[Span] = []
+    found: list[TextRange] = []
     place = text.find(old)
     while place >= 0:
         found.append((place, place + len(old)))

@@ -27,11 +27,11 @@ HASHED = 6
 
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 
-Origin = tuple[str, str]
+ToolOrigin = tuple[str, str]
 """The original names of a server and a tool."""
 
 
-def name_tools(origins: Iterable[Origin]) -> dict[Origin, str]:
+def name_tools(origins: Iterable[ToolOrigin]) -> dict[ToolOrigin, str]:
     ordered = sorted(set(origins))
     plain = {origin: MCP_PREFIX + "__".join(_STRANGE.sub("_", part) for part in origin) for origin in ordered}
     exact = {origin for origin in ordered if plain[origin] == MCP_PREFIX + "__".join(origin)}
@@ -52,7 +52,7 @@ def name_tools(origins: Iterable[Origin]) -> dict[Origin, str]:
     return names
 
 
-def _hashed(plain: str, origin: Origin, taken: set[str]) -> str:
+def _hashed(plain: str, origin: ToolOrigin, taken: set[str]) -> str:
     digest = hashlib.sha256("\0".join(origin).encode("utf-8", "surrogatepass")).hexdigest()
     # A server may have a tool with the hashed name of another; a longer part of the hash makes them distinct.
     for size in range(HASHED, len(digest)):

@@ -22,7 +22,7 @@ from holdfast.agents.reviewer.tools.review_files import (
 )
 from holdfast.messages import Json
 from holdfast.review.finding import Side
-from holdfast.review.findings import Lines
+from holdfast.review.findings import NumberedLines
 from holdfast.review.unit import ReviewLevel, Span, Unit
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.files.text_encoding import escape_bytes
@@ -206,7 +206,12 @@ def _unit_result(files: ReviewFiles, unit: Unit, workspace: Workspace, context: 
 
 
 def _unit_rows(
-    unit: Unit, others: Sequence[Unit], version: FileVersion, old: Lines, level: ReviewLevel, context: int
+    unit: Unit,
+    others: Sequence[Unit],
+    version: FileVersion,
+    old: NumberedLines,
+    level: ReviewLevel,
+    context: int,
 ) -> tuple[NumberedRows, int]:
     """The rows of a unit, and how many more lines its level asks for. `others` are all units of the file, whose
     changes get signs too; `old` are the lines of the old side."""
@@ -247,7 +252,9 @@ def _changed_lines(units: Iterable[Unit]) -> tuple[set[int], dict[int, list[int]
     return added, removed
 
 
-def _wanted(unit: Unit, lines: Lines, touched: Sequence[int], level: ReviewLevel, context: int) -> list[int]:
+def _wanted(
+    unit: Unit, lines: NumberedLines, touched: Sequence[int], level: ReviewLevel, context: int
+) -> list[int]:
     """The numbers of the lines that a level asks for."""
     if level == "full_file":
         return list(lines)

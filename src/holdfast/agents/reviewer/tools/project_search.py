@@ -156,7 +156,7 @@ MOST_READ = 300
 MOST_SHOWN = 80
 _SCOPES = re.compile(r"\.|::|->|#(?=\w)")
 
-Kind = Literal["use", "definition", "import", "comment"]
+OccurrenceKind = Literal["use", "definition", "import", "comment"]
 
 
 class CallersArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,7 +169,7 @@ class CallersArguments(Struct, frozen=True, forbid_unknown_fields=True):
 class Occurrence(MatchingLine, frozen=True):
     """A line with the name; `inside` is the function or class around it, empty if unknown."""
 
-    kind: Kind
+    kind: OccurrenceKind
     inside: str = ""
 
 
@@ -207,7 +207,7 @@ def _kinds(lines: Sequence[MatchingLine], name: str, outline: Outline) -> Iterat
     defined = _definitions(lines, name, outline)
     for one in lines:
         symbol = innermost_symbol(outline.symbols, one.line, one.line)
-        kind: Kind = "use"
+        kind: OccurrenceKind = "use"
         if one.line in outline.comments:
             kind = "comment"
         elif one.line in defined:

@@ -22,7 +22,7 @@ from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.review.finding import SEVERITIES, Category, Finding, Severity, Side
 from holdfast.review.findings import (
-    Lines,
+    NumberedLines,
     RejectedFinding,
     ReviewFindings,
     Sides,
@@ -263,7 +263,7 @@ def _similar_lines(rejected: RejectedFinding, finding: Finding, sides: Sides) ->
     return hint, [format_line(number, lines[number]) for number in numbers]
 
 
-def _most_similar(quoted: str, lines: Lines, line: int) -> list[int]:
+def _most_similar(quoted: str, lines: NumberedLines, line: int) -> list[int]:
     """The numbers of the lines most similar to a quote, in order."""
     wanted = quoted[:MAX_LENGTH]
     matcher = difflib.SequenceMatcher(autojunk=False)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from holdfast.messages import Json
 from holdfast.review.diff import FileChange
 from holdfast.review.finding import Side
-from holdfast.review.findings import Lines, Sides
+from holdfast.review.findings import NumberedLines, Sides
 from holdfast.review.review import Review
 from holdfast.review.unit import Unit
 from holdfast.review.versions import MOST_TEXT, decode_text, is_binary
@@ -31,7 +31,7 @@ class FileVersion(Struct, frozen=True):
 
     path: str
     side: Side
-    lines: Lines
+    lines: NumberedLines
     is_whole: bool = True
     notes: tuple[str, ...] = ()
 
