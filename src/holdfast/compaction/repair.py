@@ -23,7 +23,7 @@ from holdfast.compaction.forms.content import SummaryContent, visible_texts
 from holdfast.events import SummaryLine
 from holdfast.redaction import redact
 
-Count = Callable[[str], int]
+CountTokens = Callable[[str], int]
 """Tokens of a text."""
 SummaryChangeKind = Literal["added", "removed", "shortened", "redacted"]
 
@@ -61,7 +61,7 @@ class Repaired(Struct, frozen=True):
 
 
 def repair_summary(
-    content: SummaryContent, context: CheckContext, *, below: int = 0, count: Count | None = None
+    content: SummaryContent, context: CheckContext, *, below: int = 0, count: CountTokens | None = None
 ) -> Repaired:
     """The repaired content. With a `count` of a text's tokens it also shrinks until it takes fewer than `below`."""
     draft = _Draft(context, {name: [*dict.fromkeys(lines)] for name, lines in content.fields.items()})
@@ -120,7 +120,7 @@ class _Draft(Struct):
             if line in self.fields.get(field, ()):
                 self._correct(field, line, found, is_gentle)
 
-    def shrink(self, most: int, count: Count) -> tuple[SummaryFault, ...]:
+    def shrink(self, most: int, count: CountTokens) -> tuple[SummaryFault, ...]:
         """Drop what matters least until it takes fewer than `most` tokens; a fault if that is impossible."""
         form = self.context.form
         if count(form.render(self.content())) < most:

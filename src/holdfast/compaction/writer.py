@@ -19,7 +19,7 @@ from holdfast.compaction.forms import Form
 from holdfast.compaction.forms.content import SummaryContent
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.compaction.preparation import PreparedSummary, earlier_lines
-from holdfast.compaction.repair import Count, repair_summary
+from holdfast.compaction.repair import CountTokens, repair_summary
 from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, UsageReported
 from holdfast.messages import Text, Usage, UserMessage
 from holdfast.models.errors import ModelError
@@ -59,7 +59,7 @@ class WrittenSummary(Struct, frozen=True):
         return tuple(attempt.why for attempt in self.attempts if attempt.why)
 
 
-async def write_summary(prepared: PreparedSummary, model: Model | None, count: Count) -> WrittenSummary:
+async def write_summary(prepared: PreparedSummary, model: Model | None, count: CountTokens) -> WrittenSummary:
     """The summary: the model's, repaired, or the rule half."""
     if model is None or prepared.request is None:
         return write_by_rule(prepared, count)
@@ -115,7 +115,7 @@ def _named(keys: Sequence[str]) -> str:
 
 
 def _repaired(
-    prepared: PreparedSummary, attempt: SummaryAttempt, model: str, count: Count
+    prepared: PreparedSummary, attempt: SummaryAttempt, model: str, count: CountTokens
 ) -> WrittenSummary | SummaryAttempt:
     """The model's text, checked and repaired; the attempt as a failure where that leaves nothing to use."""
     plan, form = prepared.plan, prepared.form
@@ -151,7 +151,7 @@ def _lacking(form: Form, written: SummaryContent, repaired: SummaryContent) -> t
     )
 
 
-def write_by_rule(prepared: PreparedSummary, count: Count) -> WrittenSummary:
+def write_by_rule(prepared: PreparedSummary, count: CountTokens) -> WrittenSummary:
     """The rule half alone; where even that is no smaller than the log, a mark.
 
     Never a mark for a state, which replaces more than the plan's range: what the user said has no other place.
@@ -166,7 +166,7 @@ def write_by_rule(prepared: PreparedSummary, count: Count) -> WrittenSummary:
 
 
 def _filled(
-    form: Form, facts: LogFacts, plan: CompactionPlan, count: Count, *, archive: bool
+    form: Form, facts: LogFacts, plan: CompactionPlan, count: CountTokens, *, archive: bool
 ) -> SummaryContent:
     """The rule half in the plan's budget: what matters least goes, and the floor of a summary stays."""
     content = form.fill(facts, archive=archive)

@@ -45,11 +45,11 @@ from holdfast.terminal.safe_text import one_line
 from holdfast.terminal.status_line import format_tokens
 from holdfast.tools.call import CallFinished, CallStarted
 
-Bill = Callable[[Usage], float | None]
+PriceOf = Callable[[Usage], float | None]
 """Dollars for a usage; None where the price is not known."""
 
 
-def update_progress(work: TaskProgress, news: Notice, bill: Bill) -> None:
+def update_progress(work: TaskProgress, news: Notice, bill: PriceOf) -> None:
     match news:
         case StepBegan(number=number, most=most):
             work.step, work.most = number, most
@@ -63,7 +63,7 @@ def update_progress(work: TaskProgress, news: Notice, bill: Bill) -> None:
         work.dollars = (work.dollars or 0.0) + (dollars or 0.0) if is_known else None
 
 
-def spent_with(notice: Notice, bill: Bill) -> list[tuple[Usage | None, float | None]]:
+def spent_with(notice: Notice, bill: PriceOf) -> list[tuple[Usage | None, float | None]]:
     """What was spent, by whichever agent: for each reply its usage, if it is known, and its price."""
     match innermost(notice):
         case Replied(reply=reply, dollars=dollars):
@@ -135,7 +135,7 @@ def _replied(event: AssistantReplied, open_cards: dict[str, list[CallCard]]) -> 
 class EventView:
     """The current step: the pieces of its reply, and the cards of its calls."""
 
-    def __init__(self, display: SessionDisplay, bill: Bill) -> None:
+    def __init__(self, display: SessionDisplay, bill: PriceOf) -> None:
         self._display = display
         self._bill = bill
         self._coming: list[Piece] = []

@@ -115,7 +115,7 @@ LONG_CHARACTERS = 1_000
 """A paste longer than either is shown as a short mark, and sent whole."""
 
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
-Offer = Callable[[CompletionQuery], Sequence[Candidate]]
+FindCandidates = Callable[[CompletionQuery], Sequence[Candidate]]
 
 
 class Prompt(TextArea):
@@ -129,7 +129,7 @@ class Prompt(TextArea):
     class Sent(Message):
         text: str
 
-    def __init__(self, history: PromptHistory, suggestions: SuggestionList, offer: Offer) -> None:
+    def __init__(self, history: PromptHistory, suggestions: SuggestionList, offer: FindCandidates) -> None:
         super().__init__(id="prompt", compact=True, highlight_cursor_line=False, placeholder=PLACEHOLDER)
         self.cursor_blink = False
         self.lines_kept = history

@@ -11,7 +11,7 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.errors import InputError
 
-Run = Callable[[CodingSession, str], Awaitable[CommandAnswer]]
+RunCommand = Callable[[CodingSession, str], Awaitable[CommandAnswer]]
 """**Contract:** the argument is the text after the name, stripped."""
 
 
@@ -21,7 +21,7 @@ class SlashCommand(Struct, frozen=True):
     name: str
     usage: str
     about: str
-    run: Run
+    run: RunCommand
     more: str = ""
 
     def misused(self, trouble: str) -> InputError:

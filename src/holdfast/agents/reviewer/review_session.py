@@ -181,7 +181,7 @@ class ReviewSession:
         self._watch(notice)
 
 
-Tell = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
 
 class ReviewedChange(Struct, frozen=True):
@@ -204,7 +204,7 @@ async def open_review(
     change: ReviewedChange | None,
     *,
     watch: Watch = unwatched,
-    tell: Tell = lambda _: None,
+    tell: ReportProgress = lambda _: None,
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
 ) -> OpenedReview:
@@ -252,7 +252,7 @@ def _open_log(
     resolved: ResolvedConfig,
     store: Store,
     change: ReviewedChange | None,
-    tell: Tell,
+    tell: ReportProgress,
 ) -> tuple[Review, ReadableLog]:
     """The review of a change with a new log; without a change, that of the log to resume."""
     found = None
@@ -309,7 +309,7 @@ async def run_review(
     question: str = "",
     *,
     watch: Watch = unwatched,
-    tell: Tell = lambda _: None,
+    tell: ReportProgress = lambda _: None,
     began: Callable[[OpenedReview], None] = lambda _: None,
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,

@@ -66,7 +66,7 @@ _CLOSING = re.compile(rf"(?i)<\s*/\s*{TAG}\s*>")
 _MOST_STARTS = 8
 """Braces that are tried as the beginning of the summary; prose seldom has more before it."""
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 LooseJson = None | str | list["LooseJson"] | dict[str, "LooseJson"]
 """Numbers and truth values come as their text: lines are made of it anyway."""
 
@@ -119,7 +119,7 @@ def _summary(fields: tuple[FormField, ...], text: str) -> tuple[dict[str, LooseJ
     return best, [ParseProblem("", note) for note in notes]
 
 
-def _leaves(value: dict[str, LooseJson], above: Path) -> Iterator[tuple[Path, LooseJson]]:
+def _leaves(value: dict[str, LooseJson], above: KeyPath) -> Iterator[tuple[KeyPath, LooseJson]]:
     """Paths of keys that lead to something other than an object."""
     for key, below in value.items():
         if isinstance(below, dict) and below:
@@ -128,7 +128,7 @@ def _leaves(value: dict[str, LooseJson], above: Path) -> Iterator[tuple[Path, Lo
             yield (*above, key), below
 
 
-def _place_of(fields: tuple[FormField, ...], path: Path) -> tuple[FormField | None, Path, bool]:
+def _place_of(fields: tuple[FormField, ...], path: KeyPath) -> tuple[FormField | None, KeyPath, bool]:
     """Where a path of a model's keys leads: to its field, into an object that the form has as a list or text, or to
     a field of that last key that the form has elsewhere. With the rest of the path inside the field, and whether
     the form has it there."""

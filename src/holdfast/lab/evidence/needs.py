@@ -285,7 +285,7 @@ def _lines(message: IndexedMessage) -> list[str]:
     return [line.strip() for line in message.lines[: message.arguments_from] if len(line.strip()) >= 12]
 
 
-Common = Callable[[Measure, str], Callable[[str], bool]]
+FindCommonNames = Callable[[Measure, str], Callable[[str], bool]]
 """From a measure and a project to what says whether a name is common."""
 
 
@@ -310,7 +310,7 @@ class Study(Struct, frozen=True):
 
 
 def study_evidence(
-    case: ReplayCase, counter: MessageCounter, measures: Sequence[Measure], common: Common
+    case: ReplayCase, counter: MessageCounter, measures: Sequence[Measure], common: FindCommonNames
 ) -> Study:
     history, probes = EvidenceHistory(), Probes()
     known = [known_from(case.stable, common(measure, case.project)) for measure in measures]

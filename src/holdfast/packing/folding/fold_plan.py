@@ -9,7 +9,7 @@ from holdfast.events import Folded
 from holdfast.numbers import grouped
 from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.folding.ladder import (
-    Excess,
+    IsTooLarge,
     clip_old_users,
     drop_stubs,
     hide_rounds,
@@ -125,7 +125,7 @@ def _pays(draft: FoldDraft, due: FoldTrigger) -> bool:
     return gain >= (profile.min_gain // 4 if due.reason == "overflow" else profile.min_gain)
 
 
-def _above(draft: FoldDraft, mark: int) -> Excess:
+def _above(draft: FoldDraft, mark: int) -> IsTooLarge:
     """Whether the draft is above a mark of the profile, counted as the provider does, reply included."""
     target = draft.view.counted(mark) - draft.view.profile.reply_room
     return lambda: draft.total > target

@@ -19,7 +19,7 @@ from holdfast.views.transcript import User
 STUB_SHARE = 0.15
 """Share of the low-water mark that stubs may fill."""
 
-Excess = Callable[[], bool]
+IsTooLarge = Callable[[], bool]
 """Whether a draft is still too large."""
 
 _DEPTH: dict[Level, int] = {"full": 0, "clipped": 1, "digest": 2, "stub": 3, "skeleton": 4, "gone": 5}
@@ -39,7 +39,7 @@ def digest_rungs(profile: Profile) -> tuple[LevelCap, ...]:
     return tuple(("digest", cap) for cap in caps)
 
 
-def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: Excess) -> None:
+def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: IsTooLarge) -> None:
     """A zone down all rungs, until the draft is small enough or what is left is not worth losing every trace of."""
     zone = tuple(zone)
     for level, cap in rungs(draft.view.profile):
@@ -47,7 +47,7 @@ def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: Excess) -> None:
             lower_until(draft, zone, level, cap, excess)
 
 
-def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, excess: Excess) -> None:
+def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, excess: IsTooLarge) -> None:
     """Steps to a level while the draft is too large: what is worth least to the task first, then the oldest."""
     transcript = draft.view.transcript
     if any(transcript.path_priority.values()):
@@ -120,7 +120,7 @@ def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     _clip_current_users(draft, excess)
 
 
-def hide_rounds(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
+def hide_rounds(draft: FoldDraft, zones: Zones, excess: IsTooLarge) -> None:
     """Whole old rounds into one note, oldest first and well below the limit, so that it happens rarely."""
     view, rounds = draft.view, draft.view.transcript.rounds
     users = (i for i in view.transcript.items if isinstance(i, User) and i.entry in view.hidden)
@@ -165,7 +165,7 @@ def _old_user_tokens(draft: FoldDraft) -> int:
     return sum(draft.item_tokens(user.position) for user in _old_users(draft))
 
 
-def _shorten_users(draft: FoldDraft, excess: Excess) -> None:
+def _shorten_users(draft: FoldDraft, excess: IsTooLarge) -> None:
     """Old user messages beyond their cap, largest first and the first of all, the goal, last."""
     view = draft.view
     spare = _old_user_tokens(draft) - view.profile.user_cap_tokens
@@ -180,7 +180,7 @@ def _shorten_users(draft: FoldDraft, excess: Excess) -> None:
             spare -= before - draft.item_tokens(user.position)
 
 
-def _lower_newest(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
+def _lower_newest(draft: FoldDraft, zones: Zones, excess: IsTooLarge) -> None:
     """The newest steps: clipped, and where the profile lets them shrink digests, stubs and gone, but the last."""
     profile = draft.view.profile
     steps = (*zones.recent, *zones.newest)
@@ -201,7 +201,7 @@ def _thinks_under_signature(view: WindowView, number: int) -> bool:
     return any(isinstance(p, Thinking) and (p.signature or p.redacted) for p in parts)
 
 
-def _clip_current_users(draft: FoldDraft, excess: Excess) -> None:
+def _clip_current_users(draft: FoldDraft, excess: IsTooLarge) -> None:
     """Long user texts of the current round, the largest first, the newest last."""
     view = draft.view
     cap = max(view.profile.hard_limit // 16, 200)
