@@ -14,6 +14,11 @@ SCHEMA = 1
 
 Level = Literal["full", "clipped", "digest", "stub", "skeleton", "gone"]
 LEVELS: tuple[Level, ...] = ("full", "clipped", "digest", "stub", "skeleton", "gone")
+Origin = Literal["person", "agent", "reminder"]
+"""Who wrote a user message."""
+ApprovalScope = Literal["once", "log", "pattern", "deny"]
+FoldReason = Literal["pressure", "profit", "round_end", "boundary", "messages", "overflow", "manual"]
+SummarySlot = Literal["archive", "state"]
 
 
 class LogStarted(Struct, frozen=True, gc=False, tag="log_started"):
@@ -79,7 +84,7 @@ class UserSaid(Struct, frozen=True, gc=False, tag="user_said"):
     """A user message. Only a `person` or another `agent` opens a round; a `reminder` never does."""
 
     parts: tuple[UserPart, ...]
-    origin: Literal["person", "agent", "reminder"] = "person"
+    origin: Origin = "person"
 
 
 class AssistantReplied(Struct, frozen=True, gc=False, tag="assistant_replied"):
@@ -120,7 +125,7 @@ class ApprovalGiven(Struct, frozen=True, gc=False, tag="approval_given"):
     """A person, or a rule, allowed or denied a call. The model reads the reason of a denial."""
 
     call_id: str
-    decision: Literal["once", "log", "pattern", "deny"]
+    decision: ApprovalScope
     rule: str = ""
     reason: str = ""
 
@@ -173,7 +178,7 @@ class Folded(Struct, frozen=True, gc=False, tag="folded"):
     now on (0: as before).
     """
 
-    reason: Literal["pressure", "profit", "round_end", "boundary", "messages", "overflow", "manual"]
+    reason: FoldReason
     runs: tuple[FoldedRun, ...] = ()
     notes: tuple[FoldNote, ...] = ()
     users: tuple[str, ...] = ()
@@ -201,7 +206,7 @@ class Compacted(Struct, frozen=True, gc=False, tag="compacted"):
     second level replaces those in `above`, which stay in the log.
     """
 
-    slot: Literal["archive", "state"]
+    slot: SummarySlot
     text: str
     first: str = ""
     last: str = ""

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.events import SummarySlot
 from holdfast.messages import Message
 from holdfast.packing.folding.trigger import forced_trigger
 from holdfast.packing.folding.zones import divide_steps
@@ -32,7 +33,7 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
     """
 
     reason: Literal["pressure", "manual"]
-    slot: Literal["archive", "state"]
+    slot: SummarySlot
     start: int
     end: int
     first: str
@@ -84,7 +85,7 @@ def _planned(
     new = window.counter.messages(messages_of(items))
     if new <= _budget(window, new):
         return None
-    slot: Literal["archive", "state"] = "state" if window.profile.summary_role == "mock_pair" else "archive"
+    slot: SummarySlot = "state" if window.profile.summary_role == "mock_pair" else "archive"
     state = window.transcript.compactions.state
     before = window.counter.text(state.text) if slot == "state" and state is not None else 0
     budget = _budget(window, new, before)

@@ -6,7 +6,6 @@ then the rule half, then a mark; it never costs the agent's turn, nor what the u
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from holdfast.compaction.forms.content import SummaryContent
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.compaction.preparation import PreparedSummary, earlier_lines
 from holdfast.compaction.repair import CountTokens, repair_summary
-from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, UsageReported
+from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, SummarySlot, UsageReported
 from holdfast.messages import Text, Usage, UserMessage
 from holdfast.models.errors import ModelError
 from holdfast.models.model import Model, ModelRequest, ask
@@ -226,7 +225,7 @@ def _working_state(form: Form, window: WindowView, plan: CompactionPlan) -> Comp
 
 
 def _compacted(
-    slot: Literal["archive", "state"], content: SummaryContent, text: str, *, first: str = "", last: str = ""
+    slot: SummarySlot, content: SummaryContent, text: str, *, first: str = "", last: str = ""
 ) -> Compacted:
     lines = content.lines()
     sources = tuple(dict.fromkeys(source for line in lines for source in line.sources))

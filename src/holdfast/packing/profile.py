@@ -29,6 +29,7 @@ Tokens = Annotated[int, Meta(ge=0, title="tokens")]
 Count = Annotated[int, Meta(ge=0)]
 Ratio = Annotated[float, Meta(ge=0, le=1)]
 Pinned = Literal["system", "tools", "rules", "context"]
+WeightSource = Literal["learned", "hand"]
 FailureStep = Literal["retry", "rule", "truncate", "ask"]
 
 SMALLEST_BUDGET = 10
@@ -118,7 +119,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bool, Meta(description="let a fold append to the notes where that is cheaper")
     ] = True
     worth: Annotated[
-        Literal["learned", "hand"], Meta(description="what ranks lines: weights learned, or written by hand")
+        WeightSource, Meta(description="what ranks lines: weights learned, or written by hand")
     ] = "learned"
     paste_ratio: Annotated[Ratio, Meta(description="share of the window one user message may take")] = 0.25
     user_cap_tokens: Annotated[Tokens, Meta(description="cap of all old user messages under overflow")] = (

@@ -14,13 +14,14 @@ from holdfast.events import (
     ChainStarted,
     Event,
     Noted,
+    Origin,
     OverflowReported,
     Recording,
     UserSaid,
 )
 from holdfast.messages import Json, joined_text
 from holdfast.wire.anthropic import anthropic_usage, reply_parts, user_events
-from holdfast.wire.content_blocks import Origin, is_machine_made, user_parts
+from holdfast.wire.content_blocks import is_machine_made, user_parts
 from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
 from holdfast.wire.recording_builder import EventTree, RecordingBuilder, first_line
 

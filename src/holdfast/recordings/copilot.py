@@ -10,13 +10,14 @@ from holdfast.events import (
     BoundarySeen,
     ChainStarted,
     Noted,
+    Origin,
     Recording,
     SystemSet,
     ToolReturned,
     UserSaid,
 )
 from holdfast.messages import AssistantPart, Image, Json, Text, Thinking, UserPart
-from holdfast.wire.content_blocks import Origin, origin_of, tool_call
+from holdfast.wire.content_blocks import origin_of, tool_call
 from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
 from holdfast.wire.recording_builder import RecordingBuilder
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import CommandAnswer, End
 from holdfast.errors import HoldfastError
+from holdfast.events import ApprovalScope
 
 Tone = Literal["quiet", "plain", "warning", "error"]
 CallState = Literal["writing", "waiting", "running", "done", "failed", "refused", "uncertain"]
@@ -96,7 +97,7 @@ class ApprovalRequest(Struct, frozen=True):
 
 
 class ApprovalDecision(Struct, frozen=True):
-    decision: Literal["once", "log", "pattern", "deny"]
+    decision: ApprovalScope
     reason: str = ""
 
 

@@ -6,7 +6,7 @@ that has it. What was wrong with the input is not hidden: each repair is named, 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from holdfast.events import (
     CompactionFailed,
     ContextSet,
     Entry,
+    Origin,
     RecapSet,
     RulesSet,
     SystemSet,
@@ -72,7 +73,7 @@ class User(Struct, frozen=True, gc=False):
     entry: str
     message: UserMessage
     opens_round: bool
-    origin: Literal["person", "agent", "reminder"] = "person"
+    origin: Origin = "person"
 
 
 class Step(Struct, frozen=True, gc=False):

@@ -11,14 +11,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from holdfast.events import Event, SystemSet, UserSaid
+from holdfast.events import Event, Origin, SystemSet, UserSaid
 from holdfast.messages import Image, Json, Text, ToolCall, ToolDefinition, UserPart, joined_text
 from holdfast.wire.foreign_json import Losses, decode_text, items, obj, text
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,")
 
-Origin = Literal["person", "agent", "reminder"]
 WRAPPERS = (
     *"system-reminder system_reminder system_notification current_datetime local-command-caveat".split(),
     *"local-command-stdout local-command-stderr command-name command-message command-args command-contents".split(),

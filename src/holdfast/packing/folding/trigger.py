@@ -7,13 +7,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.events import FoldReason
 from holdfast.packing.folding.economics import FoldEstimate, estimate_fold, expected_steps
 from holdfast.packing.folding.zones import FoldDepth
 from holdfast.packing.view import WindowView
 from holdfast.views.transcript import User
 
 CAPPED: tuple[Literal["window", "round"], ...] = ("window", "round")
-Reason = Literal["pressure", "round_end", "messages", "overflow", "profit", "boundary", "manual"]
 BOUNDARY_SHARE = 0.5
 """Between two tasks, fold once the carry cost reaches this share of what a fold costs: the next task needs less of
 the old text."""
@@ -22,7 +22,7 @@ the old text."""
 class FoldTrigger(Struct, frozen=True):
     """Why a fold is due, and the numbers that say so. `layer` is set where one layer is over its own cap."""
 
-    reason: Reason
+    reason: FoldReason
     estimate: int
     limit: int
     layer: Literal["", "window", "round"] = ""

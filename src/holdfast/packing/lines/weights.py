@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from operator import mul
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -22,8 +21,7 @@ from holdfast.packing.lines.features import (
     SEEN_NAME,
     VERSION,
 )
-
-WeightSource = Literal["learned", "hand"]
+from holdfast.packing.profile import WeightSource
 
 RETIRED = frozenset({"short", "structure"})
 """Features that older files still weigh; they are ignored."""

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.errors import ConfigError
-from holdfast.events import ApprovalGiven
+from holdfast.events import ApprovalGiven, ApprovalScope
 from holdfast.messages import ToolCall
 from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD, name_pattern
 from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
@@ -42,7 +42,7 @@ class ApprovalQuestion(Struct, frozen=True):
 class ApprovalAnswer(Struct, frozen=True):
     """`log` allows the same call again in this log, `pattern` everything that the offered rule covers."""
 
-    decision: Literal["once", "log", "pattern", "deny"]
+    decision: ApprovalScope
     reason: str = ""
     by: Literal["person", "policy"] = "person"
 
