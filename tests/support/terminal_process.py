@@ -38,7 +38,7 @@ def opening(folder, script):
         from holdfast.store import SqliteStore  # noqa: PLC0415
         from holdfast.tools.permissions.tool_rules import default_permissions  # noqa: PLC0415
 
-        async def make(options, *, approver, respondent, watch):
+        async def make(options, *, approver, responder, watch):
             coding = CodingSession(
                 AgentConfig(
                     root=folder / "repo",
@@ -49,7 +49,7 @@ def opening(folder, script):
                     permissions=default_permissions(),
                     approver=approver,
                     mode="auto" if script == "sleep" else "ask",
-                    respondent=respondent,
+                    responder=responder,
                     watch=watch,
                 )
             )

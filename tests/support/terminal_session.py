@@ -57,7 +57,7 @@ class Terminal:
             grace=0.0,
         )
 
-    async def make(self, options, *, approver, respondent, watch):
+    async def make(self, options, *, approver, responder, watch):
         self.targets.append(options)
         store = SqliteStore(self.folder / "store.db")
         if not any(info.head.id == options.log for info in store.logs()):
@@ -75,7 +75,7 @@ class Terminal:
                 permissions=default_permissions(),
                 approver=approver,
                 mode=self.mode,
-                respondent=respondent,
+                responder=responder,
                 watch=watch,
                 snapshots=self.folder / "snapshots",
             )

@@ -35,9 +35,9 @@ class Person:
 
 @pytest.fixture
 def ask(tmp_path):
-    def ask(respondent, *questions):
+    def ask(responder, *questions):
         return asyncio.run(
-            ask_user_tool(respondent).run({"questions": list(questions)}, Workspace([tmp_path]))
+            ask_user_tool(responder).run({"questions": list(questions)}, Workspace([tmp_path]))
         )
 
     return ask

@@ -48,7 +48,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     approver: Approver = UnattendedApprover()
     mode: PermissionMode | None = None
-    respondent: Responder = NoAnswer()
+    responder: Responder = NoAnswer()
     more_tools: tuple[Tool, ...] = ()
     """Tools from elsewhere, such as those of MCP servers."""
     tasks: TaskSettings = TaskSettings()

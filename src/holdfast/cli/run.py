@@ -102,9 +102,9 @@ def command(
     options = make_agent_options(ctx, limits=limits, **given)
     schema = load_schema(output_schema) if output_schema else None
     request = make_request(options, prompt, read_piped(), schema)
-    respondent = load_answers(answers) if answers else None
+    responder = load_answers(answers) if answers else None
     output = JsonStreamOutput(partial=partial) if streams else JsonOutput() if as_json else TextOutput()
-    ctx.exit(run_agent(options, request, output, respondent=respondent, trace=trace))
+    ctx.exit(run_agent(options, request, output, responder=responder, trace=trace))
 
 
 def make_request(
@@ -123,7 +123,7 @@ def run_agent(
     request: HeadlessRequest,
     output: TextOutput,
     *,
-    respondent: Responder | None = None,
+    responder: Responder | None = None,
     trace: Path | None = None,
 ) -> int:
     observers = Observers(trace, os.environ)
@@ -138,7 +138,7 @@ def run_agent(
 
     options = replace(options, title=request.prompt)
     try:
-        result = asyncio.run(run_headless(options, request, respondent=respondent, watch=watch, began=began))
+        result = asyncio.run(run_headless(options, request, responder=responder, watch=watch, began=began))
         observers.ended(result)
     except NoModel as error:
         say_no_model(error.message, error.found, error.hint)

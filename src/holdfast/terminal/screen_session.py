@@ -51,7 +51,7 @@ async def open_screen_session(
     make: Callable[..., Awaitable[OpenedSession]] = open_coding_session,
 ) -> "AgentScreenSession":
     session = AgentScreenSession(display)
-    opened = await make(options, approver=session, respondent=session, watch=session.watch)
+    opened = await make(options, approver=session, responder=session, watch=session.watch)
     await asyncio.to_thread(session.attach, opened)
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)

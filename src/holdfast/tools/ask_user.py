@@ -57,11 +57,11 @@ class Responder(Protocol):
     async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]: ...
 
 
-def ask_user_tool(respondent: Responder) -> Tool:
+def ask_user_tool(responder: Responder) -> Tool:
     async def ask(arguments: AskUserArguments, _workspace: Workspace) -> ToolResult:
         for number, question in enumerate(arguments.questions, start=1):
             _expect_choice(question, number)
-        replies = await respondent.answer(arguments.questions)
+        replies = await responder.answer(arguments.questions)
         assert len(replies) == len(arguments.questions), "a responder answers every question"
         return _result(arguments.questions, replies)
 

@@ -63,7 +63,7 @@ class CodingSession:
         self.agent = build_agent(
             config,
             session,
-            [*state.tools(config.respondent), task_tool(parent), *config.more_tools],
+            [*state.tools(config.responder), task_tool(parent), *config.more_tools],
             workspace,
             gate=gate,
             budget=budget,
@@ -183,7 +183,7 @@ async def open_coding_session(
     options: AgentOptions,
     *,
     approver: Approver | None = None,
-    respondent: Responder | None = None,
+    responder: Responder | None = None,
     watch: Watch = unwatched,
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
@@ -207,7 +207,7 @@ async def open_coding_session(
         config = replace(
             make_agent_config(resolved, store, log, options.limits, watch),
             approver=approver or UnattendedApprover(),
-            respondent=respondent or NoAnswer(),
+            responder=responder or NoAnswer(),
             more_tools=tuple(servers.tools()),
             tasks=tasks or TaskSettings(),
             skills=config_folder(env) / "skills",

@@ -186,7 +186,7 @@ async def run_headless(
     options: AgentOptions,
     request: HeadlessRequest,
     *,
-    respondent: Responder | None = None,
+    responder: Responder | None = None,
     watch: Watch = unwatched,
     began: Callable[[OpenedSession], None] = lambda _: None,
     env: Mapping[str, str] = os.environ,
@@ -197,7 +197,7 @@ async def run_headless(
     signals = SignalHandler()
     with signals.caught():
         opened = await signals.unless_cancelled(
-            open_coding_session(options, respondent=respondent, watch=watch, env=env, model=model)
+            open_coding_session(options, responder=responder, watch=watch, env=env, model=model)
         )
         if opened is None:
             return RunResult(outcome="interrupted", text="", sentence="interrupted", signal=signals.came)

@@ -105,7 +105,7 @@ class ToolState(Struct):
     unseen: list[int] = field(default_factory=list)
     """Steps with a command whose effects are not fully known."""
 
-    def tools(self, respondent: Responder) -> list[Tool]:
+    def tools(self, responder: Responder) -> list[Tool]:
         """All tools, those that read and those that act."""
         return [
             *self.read_only_tools(),
@@ -116,7 +116,7 @@ class ToolState(Struct):
             bash_output_tool(self.shell),
             bash_stop_tool(self.shell),
             todo_write_tool(self.todos),
-            ask_user_tool(respondent),
+            ask_user_tool(responder),
             *([skill_tool(self.skills)] if self.skills.by_name else []),
         ]
 

@@ -171,7 +171,7 @@ class Decisions(Struct, frozen=True):
         return [one for one in self.journal.state.pending.values() if one.about in about]
 
 
-class DecisionRespondent(Struct, frozen=True):
+class DecisionResponder(Struct, frozen=True):
     """Answers AskUser with the decisions about the pair."""
 
     decisions: Decisions

@@ -78,7 +78,7 @@ class RoleSession:
         self.tool_state = state = new_tool_state(config, session)
         gate = SessionGate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}
-        own = [tool for tool in state.tools(config.respondent) if tool.name in allowed]
+        own = [tool for tool in state.tools(config.responder) if tool.name in allowed]
         hand_over = hand_over_tool(lambda handover: find_faults(role, handover, self._iteration))
         tools = define_tools([*own, hand_over], role.definitions)
         self.agent = build_agent(config, session, tools, workspace, gate=gate, watch=self._notice)

@@ -14,7 +14,7 @@ from holdfast.agents.agent import Agent
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.outcomes import Ask, Stop
-from holdfast.agents.pair.decisions import Approvals, DecisionRespondent, Decisions
+from holdfast.agents.pair.decisions import Approvals, DecisionResponder, Decisions
 from holdfast.agents.pair.delivery import Delivery
 from holdfast.agents.pair.journal import CONTINUE, RAISE, PairJournal, PairOutcome
 from holdfast.agents.pair.role_session import RoleSession
@@ -144,7 +144,7 @@ class TurnRunner:
         if role.name not in self._sessions:
             known = self._journal.state.project_rules
             rules = RulesSet(known.path, known.text, known.mtime, known.hash) if known else None
-            config = replace(self._context.config(role), respondent=DecisionRespondent(self._decisions))
+            config = replace(self._context.config(role), responder=DecisionResponder(self._decisions))
             self._sessions[role.name] = RoleSession(config, role, self.delivery.refusals, rules)
         return self._sessions[role.name]
 
