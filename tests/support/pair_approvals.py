@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from holdfast.agents.pair.decisions import Approvals, FileApprovals
+from holdfast.agents.pair.decisions import DecisionMaker, FileDecisions
 from holdfast.agents.pair.startup import PairCallbacks
 from holdfast.pair.phases import DecisionMade, DecisionRequested, Phase
 from support.pair_runs import hand_over, write
@@ -26,7 +26,7 @@ class Deciding:
         answer = answer() if callable(answer) else answer
         return DecisionMade(asked.id, *answer, by="Ada") if answer else None
 
-    def how(self, asked: DecisionRequested) -> str:
+    def how_to_decide(self, asked: DecisionRequested) -> str:
         return f"ask Ada about {asked.about}"
 
     @property
@@ -34,9 +34,9 @@ class Deciding:
         return [asked.about for asked in self.asked]
 
 
-def people(approvals: Approvals, tell: Callable[[Phase], None] = lambda _: None) -> PairCallbacks:
+def people(approvals: DecisionMaker, tell: Callable[[Phase], None] = lambda _: None) -> PairCallbacks:
     return PairCallbacks(approvals=lambda _store, _log: approvals, tell=tell)
 
 
 def by_file(folder) -> PairCallbacks:
-    return people(FileApprovals(folder))
+    return people(FileDecisions(folder))

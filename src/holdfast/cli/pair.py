@@ -19,7 +19,7 @@ from holdfast.agents.coding.headless import SignalHandler
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.decisions import Approvals, AutoApprovals, FileApprovals
+from holdfast.agents.pair.decisions import AutoDecisions, DecisionMaker, FileDecisions
 from holdfast.agents.pair.journal import BLOCKED, DONE, PairOutcome
 from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
 from holdfast.cli.event_output import describe_notice, say_no_model
@@ -153,19 +153,19 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     )
 
 
-def choose_approvals(approve: str, place: Path, log: str, root: Path) -> Approvals:
+def choose_approvals(approve: str, place: Path, log: str, root: Path) -> DecisionMaker:
     """Who decides. Files are beside the store, where no agent writes."""
     if approve == "auto":
-        return AutoApprovals()
+        return AutoDecisions()
     if approve == "ask":
-        return TerminalApprovals()
+        return TerminalDecisions()
     folder = place.with_name(f"{place.name}.approvals").resolve() / log
     if folder.is_relative_to(root):
         raise InputError(
             f"approvals in {folder} could be written by the agents themselves",
             hint="choose a store outside that folder with `--store`",
         )
-    return FileApprovals(folder)
+    return FileDecisions(folder)
 
 
 def _both(said: str) -> str:
@@ -259,7 +259,7 @@ def _as_json(end: PairEnd) -> dict[str, Any]:
     }
 
 
-class TerminalApprovals:
+class TerminalDecisions:
     """Ask the person at the terminal; without one, nothing is decided."""
 
     async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
@@ -281,7 +281,7 @@ class TerminalApprovals:
         reason = "" if asked.about == "summary" else await _words("What must change? ")
         return None if reason is None else DecisionMade(asked.id, "reject", reason, by="a person")
 
-    def how(self, asked: DecisionRequested) -> str:
+    def how_to_decide(self, asked: DecisionRequested) -> str:
         others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
         allow = ", or with another `--allow`" if asked.about == "blocked" else ""
         return f"resume at a terminal with `--continue`, or with {others}{allow}"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.decisions import FileApprovals
+from holdfast.agents.pair.decisions import FileDecisions
 from holdfast.agents.pair.startup import PairCallbacks, PairOptions
 from holdfast.errors import InputError
 from holdfast.events import RecapSet, UserSaid
@@ -202,7 +202,7 @@ def test_nobody_there_stops_it_and_the_decision_stays_pending(pair_run):
 
 def test_a_file_decides(pair_run, tmp_path):
     folder = tmp_path / "approvals"
-    by_file = PairCallbacks(approvals=lambda _store, _log: FileApprovals(folder))
+    by_file = PairCallbacks(approvals=lambda _store, _log: FileDecisions(folder))
     outcome = pair_run.run([PLAN, DESIGNED], [], people=by_file)
     assert outcome.reason == "ask"
     asked = json.loads(next(folder.glob("*.request.json")).read_text())

@@ -22,17 +22,17 @@ from holdfast.pair.turn_texts import CONTINUED, answer_of
 from holdfast.tools.ask_user import NOBODY, UserQuestion, UserReply
 
 
-class Approvals(Protocol):
+class DecisionMaker(Protocol):
     """Who decides. The terminal has its own. **Contract:** `decide` returns None if nobody can decide now."""
 
     async def decide(self, request: DecisionRequested) -> DecisionMade | None: ...
 
-    def how(self, request: DecisionRequested) -> str:
+    def how_to_decide(self, request: DecisionRequested) -> str:
         """How a person can decide it, for a hint."""
         ...
 
 
-class AutoApprovals(Struct, frozen=True):
+class AutoDecisions(Struct, frozen=True):
     """Approves every design, and lets the work go on after a crash and with summaries by rule. Questions stay open;
     the agents see them."""
 
@@ -41,7 +41,7 @@ class AutoApprovals(Struct, frozen=True):
             return DecisionMade(request.id, "approve", by="the policy `auto`")
         return None
 
-    def how(self, request: DecisionRequested) -> str:
+    def how_to_decide(self, request: DecisionRequested) -> str:
         if request.about == "blocked":
             return "make it possible (a command needs an `--allow` rule), then resume with `--continue`"
         return "resume with `--continue --approve ask`"
@@ -52,7 +52,7 @@ class _FileAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     words: str = ""
 
 
-class FileApprovals(Struct, frozen=True):
+class FileDecisions(Struct, frozen=True):
     """Reads decisions from files. `ID.json` holds `{"answer": "approve"}` or `{"answer": "reject", "words":
     "why"}`, for a question `{"answer": "say", "words": "the answer"}`. `ID.request.json` beside it says what is
     asked."""
@@ -78,7 +78,7 @@ class FileApprovals(Struct, frozen=True):
             raise self._invalid(request, why)
         return DecisionMade(request.id, given.answer, given.words, by="a file")
 
-    def how(self, request: DecisionRequested) -> str:
+    def how_to_decide(self, request: DecisionRequested) -> str:
         return f"write {_forms(request)} to `{self._file(request)}`, then resume with `--continue`"
 
     def _file(self, request: DecisionRequested) -> Path:
@@ -111,7 +111,7 @@ class Decisions(Struct, frozen=True):
     """Requests decisions and keeps them in the journal."""
 
     journal: PairJournal
-    approvals: Approvals
+    approvals: DecisionMaker
 
     async def ask(self, request: DecisionRequested, *, again: bool = False) -> DecisionMade | None:
         """What was decided: before, unless it is asked `again`, or now. None if nobody can decide it now."""
@@ -141,7 +141,7 @@ class Decisions(Struct, frozen=True):
         """Ask again what is open, when the work is resumed. An agent that was blocked and gets no answer tries
         again if its permissions changed, or if nobody will ever be asked."""
         await self.ask_all()
-        tries = isinstance(self.approvals, AutoApprovals) or self.journal.state.is_regranted
+        tries = isinstance(self.approvals, AutoDecisions) or self.journal.state.is_regranted
         for request in self._open("blocked"):
             if await self.ask(request) is None and tries:
                 self.approve_unanswered(request)
@@ -158,12 +158,12 @@ class Decisions(Struct, frozen=True):
                 self.approve_unanswered(request)
 
     def waits(self, request: DecisionRequested, sentence: str) -> PairOutcome:
-        return PairOutcome("ask", sentence, self.approvals.how(request))
+        return PairOutcome("ask", sentence, self.approvals.how_to_decide(request))
 
     def with_open_questions(self, outcome: PairOutcome) -> PairOutcome:
         """The outcome, with a hint how open questions are answered."""
         for one in self._open("question"):
-            hint = f"`{one.id}` is an open question: {self.approvals.how(one)}"
+            hint = f"`{one.id}` is an open question: {self.approvals.how_to_decide(one)}"
             return replace(outcome, hint="; ".join(filter(None, (outcome.hint, hint))))
         return outcome
 

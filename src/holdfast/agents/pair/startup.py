@@ -19,7 +19,7 @@ from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.decisions import Approvals, AutoApprovals
+from holdfast.agents.pair.decisions import AutoDecisions, DecisionMaker
 from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.pair.logs import (
     begin_agent_log,
@@ -74,7 +74,7 @@ class PairOptions(Struct, frozen=True, kw_only=True):
 class PairCallbacks(Struct, frozen=True):
     """Who approves, and who is told of phases and of what each role does."""
 
-    approvals: Callable[[Path, str], Approvals] = lambda _store, _log: AutoApprovals()
+    approvals: Callable[[Path, str], DecisionMaker] = lambda _store, _log: AutoDecisions()
     tell: Callable[[Phase], None] = lambda _: None
     watch: Callable[[str, Notice], None] = lambda _role, _notice: None
 

@@ -14,7 +14,7 @@ from holdfast.agents.agent import Agent
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.outcomes import Ask, Stop
-from holdfast.agents.pair.decisions import Approvals, DecisionResponder, Decisions
+from holdfast.agents.pair.decisions import DecisionMaker, DecisionResponder, Decisions
 from holdfast.agents.pair.delivery import Delivery
 from holdfast.agents.pair.journal import CONTINUE, RAISE, PairJournal, PairOutcome
 from holdfast.agents.pair.role_session import RoleSession
@@ -47,7 +47,7 @@ class PairContext(Struct, frozen=True, kw_only=True):
     folder: PairFolder
     task: str
     config: Callable[[Role], AgentConfig]
-    approvals: Approvals
+    approvals: DecisionMaker
     spent: Callable[[], float] = lambda: 0.0
     """Dollars, of both roles, in all runs."""
 
