@@ -80,18 +80,18 @@ def test_features_times_weights_are_the_score_of_a_fold(lesson_study):
     """What is fitted is what is ranked by: the same numbers in the same order."""
     for weights in (HAND_WEIGHTS, built_in_weights("learned")):
         window, _ = first_fold(lesson_study, weights)
-        sightings = window.view().line_index
-        assert len(sightings.lines) > 20
-        for line in sightings.lines:
-            features = line_features(sightings, line)
+        line_index = window.view().line_index
+        assert len(line_index.lines) > 20
+        for line in line_index.lines:
+            features = line_features(line_index, line)
             assert len(features) == len(LINE_FEATURES)
             score = sum(weights.lines.get(n, 0) * v for n, v in zip(LINE_FEATURES, features, strict=True))
-            assert exp(score) == pytest.approx(exp(next(sightings.line_scores([line]))))
-        for text, name in sightings.names.items():
-            features = name_features(sightings, text)
+            assert exp(score) == pytest.approx(exp(next(line_index.line_scores([line]))))
+        for text, name in line_index.names.items():
+            features = name_features(line_index, text)
             assert len(features) == len(NAME_FEATURES)
             score = sum(weights.names.get(n, 0) * v for n, v in zip(NAME_FEATURES, features, strict=True))
-            assert exp(score) == pytest.approx(exp(sightings.name_score(text, name)))
+            assert exp(score) == pytest.approx(exp(line_index.name_score(text, name)))
 
 
 def taught(study_) -> RecordingExamples:

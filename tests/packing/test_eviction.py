@@ -7,7 +7,7 @@ from holdfast.views.transcript import Transcript
 from support.logs import chained, result, step, user
 
 
-def sightings_of(results: list[str]) -> LogLineIndex:
+def line_index_of(results: list[str]) -> LogLineIndex:
     events = [user("make it pass")]
     for number, text in enumerate(results):
         events += [step("", (f"c{number}", "Bash", {"command": f"run {number}"})), result(f"c{number}", text)]
@@ -22,40 +22,40 @@ def noise(number: int) -> str:
 
 
 def test_nothing_is_forgotten_below_the_bound():
-    sightings = sightings_of([noise(0)])
-    before = list(sightings.lines)
-    evict_lines(sightings, len(before))
-    assert sightings.lines == before
+    line_index = line_index_of([noise(0)])
+    before = list(line_index.lines)
+    evict_lines(line_index, len(before))
+    assert line_index.lines == before
 
 
 def test_the_best_lines_stay_in_their_order():
     texts = [noise(n) + f"\nERROR: undefined name broken_part_{n}.py" for n in range(6)]
-    sightings = sightings_of(texts)
-    lines = sightings.lines
-    scores = LineScores(sightings, lines)
+    line_index = line_index_of(texts)
+    lines = line_index.lines
+    scores = LineScores(line_index, lines)
     best = sorted(sorted(range(len(lines)), key=scores.of, reverse=True)[:30])
-    evict_lines(sightings, 30)
-    assert [lines[at] for at in best] == sightings.lines
-    kept = [line.text for line in sightings.lines]
+    evict_lines(line_index, 30)
+    assert [lines[at] for at in best] == line_index.lines
+    kept = [line.text for line in line_index.lines]
     assert {f"ERROR: undefined name broken_part_{n}.py" for n in range(6)} <= set(kept)
 
 
 def test_lines_that_notes_show_stay_whatever_they_are_worth():
-    sightings = sightings_of([noise(n) for n in range(6)])
-    scores = LineScores(sightings, sightings.lines)
-    worst = sightings.lines[min(range(len(sightings.lines)), key=scores.of)]
-    sightings.kept = {worst.source.place: frozenset({worst.number})}
-    evict_lines(sightings, 20)
-    assert worst in sightings.lines
-    assert len(sightings.lines) <= 21
+    line_index = line_index_of([noise(n) for n in range(6)])
+    scores = LineScores(line_index, line_index.lines)
+    worst = line_index.lines[min(range(len(line_index.lines)), key=scores.of)]
+    line_index.kept = {worst.source.place: frozenset({worst.number})}
+    evict_lines(line_index, 20)
+    assert worst in line_index.lines
+    assert len(line_index.lines) <= 21
 
 
 def test_what_is_remembered_of_names_and_repeats_is_that_of_the_lines_left():
-    sightings = sightings_of([noise(n) for n in range(6)])
-    evict_lines(sightings, 20)
-    assert {*sightings.names} == {name for line in sightings.lines for name in line.names}
-    assert {*sightings.repeats} == {line.key for line in sightings.lines}
-    assert len(list(sightings.line_scores(sightings.lines))) == len(sightings.lines)
+    line_index = line_index_of([noise(n) for n in range(6)])
+    evict_lines(line_index, 20)
+    assert {*line_index.names} == {name for line in line_index.lines for name in line.names}
+    assert {*line_index.repeats} == {line.key for line in line_index.lines}
+    assert len(list(line_index.line_scores(line_index.lines))) == len(line_index.lines)
 
 
 def test_a_larger_window_remembers_more():

@@ -40,7 +40,7 @@ def everything(_source):
     return True
 
 
-def sightings_of(events, weights=HAND_WEIGHTS):
+def line_index_of(events, weights=HAND_WEIGHTS):
     found = LogLineIndex(weight_vectors(weights))
     for item in Transcript(chained(events)).items:
         found.note(item)
@@ -48,7 +48,7 @@ def sightings_of(events, weights=HAND_WEIGHTS):
 
 
 def taken(events, room, view=()):
-    chooser = LineChooser(sightings_of(events), everything, shown_in(view), PlainPrices())
+    chooser = LineChooser(line_index_of(events), everything, shown_in(view), PlainPrices())
     chooser.take(room)
     return [line.text for line in chooser.taken]
 
@@ -86,7 +86,7 @@ def test_what_stands_on_view_is_not_kept_again():
 
 def test_a_line_is_kept_where_it_stands_newest():
     line = "raise SettingsError(path_of_settings, section)"
-    found = sightings_of(reads(f"1→{line}", f"7→{line}"))
+    found = line_index_of(reads(f"1→{line}", f"7→{line}"))
     chooser = LineChooser(found, everything, shown_in(()), PlainPrices())
     chooser.take(200)
     kept = [one.text for one in chooser.taken]
@@ -95,7 +95,7 @@ def test_a_line_is_kept_where_it_stands_newest():
 
 def test_more_room_never_loses_a_line():
     texts = reads("\n".join(f"value_{i} = compute_{i}(source_{i % 7})" for i in range(60)))
-    small = LineChooser(sightings_of(texts), everything, shown_in(()), PlainPrices())
+    small = LineChooser(line_index_of(texts), everything, shown_in(()), PlainPrices())
     small.take(120)
     before = [(one.source.place, one.number) for one in small.taken]
     small.take(200)
@@ -174,7 +174,7 @@ def test_a_long_line_without_a_space_is_read_in_linear_time():
 
 def test_a_line_with_a_name_of_the_users_is_known_by_it():
     events = [user("Fix load_settings."), *reads("def load_settings(path):\ndef save_settings(path):\n")]
-    index = sightings_of(events)
+    index = line_index_of(events)
     at = MOVING_LINE.index("in_goal")
     in_goal = {line.text: bool(index.line_features(line)[at]) for line in index.lines}
     assert in_goal["def load_settings(path):"]

@@ -259,7 +259,7 @@ def test_lines_of_a_text_on_many_lines_are_its_own():
 
 def test_names_of_every_record_are_seen():
     text = json.dumps({"issues": [issue(n, "long text about it\n" * 200) for n in range(40)]})
-    sightings = LogLineIndex(built_in_vectors("learned"))
+    line_index = LogLineIndex(built_in_vectors("learned"))
     for item in Transcript(chained([step("", ("c1", "list_issues", {})), result("c1", text)])).items:
-        sightings.note(item)
-    assert {f"someone{n}" for n in range(40)} <= {*sightings.names}
+        line_index.note(item)
+    assert {f"someone{n}" for n in range(40)} <= {*line_index.names}

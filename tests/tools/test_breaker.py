@@ -158,5 +158,5 @@ def test_a_breaker_never_refuses_for_longer_than_its_pause(history):
         elif what == "failed":
             breaker, row = breaker.failed(now, "x"), row + 1
         else:
-            breaker = breaker.left()
+            breaker = breaker.released()
         assert (breaker.state(now, RULES) == "closed") == (row < RULES.failures)

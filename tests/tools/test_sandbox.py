@@ -119,12 +119,12 @@ def test_there_is_no_way_to_a_server(sandbox, root):
         command = f"exec 3<>/dev/tcp/127.0.0.1/{server.server_port}"
         assert run(Unconfined(), root, command).data["exit_code"] == 0
         if isinstance(sandbox, Landlock) and sandbox.version < 4:
-            assert "the network is open" in sandbox.described
+            assert "the network is open" in sandbox.description
         else:
             assert run(sandbox, root, command).data["exit_code"] == 1
         opened = found(sandbox.name, with_network=True)
         assert run(opened, root, command).data["exit_code"] == 0
-        assert "the network is open" in opened.described
+        assert "the network is open" in opened.description
     finally:
         server.shutdown()
         thread.join()
@@ -189,7 +189,7 @@ def test_processes_of_others_are_not_seen_in_bubblewrap(root):
 
 
 def test_without_a_sandbox_it_is_said_why(monkeypatch, root):
-    assert find_sandbox("off").described.startswith("No sandbox: commands can do all")
+    assert find_sandbox("off").description.startswith("No sandbox: commands can do all")
     monkeypatch.setenv("PATH", str(root))
     with pytest.raises(
         InputError, match="the sandbox `bubblewrap` does not work here: bubblewrap: not installed"
@@ -211,8 +211,8 @@ def test_a_sandbox_that_does_not_work_is_not_used(monkeypatch, root):
 
 def test_what_cannot_be_bound_is_not_started(root):
     """A launcher that is told to restrict, where it cannot, must not run the command."""
-    ground = SandboxScope((str(root),), str(root), str(root))
-    from_nowhere = Landlock(1).arguments(["/nonexistent/program"], ground)
+    scope = SandboxScope((str(root),), str(root), str(root))
+    from_nowhere = Landlock(1).arguments(["/nonexistent/program"], scope)
     done = subprocess.run(from_nowhere, capture_output=True, text=True, check=False)
     assert done.returncode == 126
     assert "the shell could not be started" in done.stderr

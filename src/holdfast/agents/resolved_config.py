@@ -91,7 +91,7 @@ def resolve_config(
         notes=(
             *([distrust] if distrust else []),
             *loaded.warnings,
-            *([sandbox.described] if is_unconfined else []),
+            *([sandbox.description] if is_unconfined else []),
             *([guessed] if not (entry.window or options.budget or model) else []),
         ),
     )

@@ -64,7 +64,7 @@ a rule stopped the pair; docs/pair.md lists all. `--continue` resumes it."""
 YES, NO = ("y", "yes"), ("n", "no", "")
 
 
-class PairEnd(Struct, frozen=True):
+class PairRunResult(Struct, frozen=True):
     """The outcome of a run, the state of the pair, its spending over all runs, and the option that resumes it."""
 
     outcome: PairOutcome
@@ -180,7 +180,7 @@ def _say_notice(role: str, notice: Notice) -> None:
         say(f"  {role}: {line}")
 
 
-async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
+async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairRunResult:
     signals = SignalHandler()
     with signals.caught():
         try:
@@ -189,7 +189,7 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
             if not signals.absorb():
                 raise
             outcome = PairOutcome("interrupted", "interrupted")
-            return PairEnd(outcome, PairState(), (), 0.0, 128 + signals.came)
+            return PairRunResult(outcome, PairState(), (), 0.0, 128 + signals.came)
         try:
             for one in opened.notes:
                 warn(one)
@@ -199,7 +199,7 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
             logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
             # A pair from another machine is found by its id only: it was started in another folder.
             again = f"--log {log}" if options.agent.log else "--continue"
-            return PairEnd(outcome, pair.state, logs, pair.context.spent(), code, again)
+            return PairRunResult(outcome, pair.state, logs, pair.context.spent(), code, again)
         finally:
             await opened.close()
 
@@ -216,7 +216,7 @@ async def _run_watched(opened: OpenedPair, signals: SignalHandler) -> PairOutcom
         return PairOutcome("interrupted", "interrupted", "resume with `--continue`")
 
 
-def _show(end: PairEnd, *, as_json: bool) -> None:
+def _show(end: PairRunResult, *, as_json: bool) -> None:
     outcome, state = end.outcome, end.state
     if CODES.get(outcome.reason) != 0:
         say_error(outcome.sentence)
@@ -245,7 +245,7 @@ def _hint(outcome: PairOutcome) -> str:
     return "resume with `--continue --pair FILE`, with other limits in its `[stop]`"
 
 
-def _as_json(end: PairEnd) -> dict[str, Any]:
+def _as_json(end: PairRunResult) -> dict[str, Any]:
     shown = ("iteration", "passed", "total")
     return {
         "outcome": end.outcome.reason,

@@ -42,7 +42,7 @@ from holdfast.packing.rendering.fixed_layers import StableLayer, stable_layer
 from holdfast.packing.rendering.levels import RenderContext
 from holdfast.packing.view import LevelCap, Memory, WindowView
 from holdfast.views.files import FileTouches
-from holdfast.views.snapshot import Snapshot
+from holdfast.views.frozen_list import FrozenList
 from holdfast.views.transcript import Item, Step, Transcript, User
 
 LARGE_PASTE = 200
@@ -125,11 +125,11 @@ class Window:
                 last_entry=self.last_entry,
                 transcript=self.transcript.view(),
                 files=self._files.snapshot(),
-                levels=Snapshot(self._levels),
-                blocks=Snapshot(self._body.blocks),
+                levels=FrozenList(self._levels),
+                blocks=FrozenList(self._body.blocks),
                 notes=self._body.notes,
-                visible=Snapshot(self._body.visible),
-                cut_groups=Snapshot(self._body.cut_groups),
+                visible=FrozenList(self._body.visible),
+                cut_groups=FrozenList(self._body.cut_groups),
                 body_tokens=self._body.tokens,
                 message_count=self._body.message_count,
                 displays=self._users.displays,

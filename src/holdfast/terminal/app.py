@@ -210,7 +210,7 @@ class AgentApp(App[int]):
     def _insert_key(self, event: StrayKey) -> None:
         self.prompt.insert(event.character)
 
-    @on(TranscriptView.Left)
+    @on(TranscriptView.FocusReleased)
     def _focus_prompt(self) -> None:
         self.prompt.focus()
 

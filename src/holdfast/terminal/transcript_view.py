@@ -28,7 +28,7 @@ class TranscriptView(VerticalScroll):
         Binding("ctrl+down", "next_entry(1)", show=False),
     ]
 
-    class Left(Message):
+    class FocusReleased(Message):
         """The focus should go back to the prompt."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class TranscriptView(VerticalScroll):
         if 0 <= at < len(found):
             found[at].focus()
         elif at >= len(found):
-            self.post_message(self.Left())
+            self.post_message(self.FocusReleased())
 
     def watch_scroll_y(self, old: float, new: float) -> None:
         super().watch_scroll_y(old, new)

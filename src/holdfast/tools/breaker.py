@@ -60,6 +60,6 @@ class Breaker(Struct, frozen=True):
     def failed(self, now: float, reason: str) -> "Breaker":
         return Breaker(self.failures + 1, reason, now)
 
-    def left(self) -> "Breaker":
+    def released(self) -> "Breaker":
         """After a call that says nothing about the tool: one that never reached it, or was interrupted."""
         return replace(self, is_trying=False)

@@ -192,7 +192,7 @@ class Toolbox:
             case "failed":
                 self._breakers[name] = newest.failed(self._clock(), answer.reason)
             case "unknown":
-                self._breakers[name] = newest.left()
+                self._breakers[name] = newest.released()
         return answer
 
 

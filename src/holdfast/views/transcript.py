@@ -42,7 +42,7 @@ from holdfast.messages import (
 )
 from holdfast.tool_use import ToolUse, recognize_tool
 from holdfast.views.compactions import Compactions
-from holdfast.views.snapshot import Snapshot
+from holdfast.views.frozen_list import FrozenList
 from holdfast.views.todos import Todos, todos_after
 
 NO_RESULT = "[holdfast: no result was recorded for this call]"
@@ -187,7 +187,7 @@ class Transcript:
         now: dict[str, Any] = {}
         for name in FrozenTranscript.__struct_fields__:
             value = getattr(self, name)
-            now[name] = Snapshot(value) if isinstance(value, list) else value
+            now[name] = FrozenList(value) if isinstance(value, list) else value
         return FrozenTranscript(**now)
 
     def add(self, entry: Entry) -> list[Item]:

@@ -118,30 +118,30 @@ def rows_of(
 ) -> tuple[list[Example], list[Example]]:
     """Lines and names that a fold dropped, as a choice among them would see them."""
     view = window.view()
-    sightings, draft = view.line_index, FoldDraft(view)
+    line_index, draft = view.line_index, FoldDraft(view)
     shown = draft.visible_text()
-    lines = candidate_lines(sightings, draft.folded(), shown)
+    lines = candidate_lines(line_index, draft.folded(), shown)
     names = sorted({name for line in lines for name in line.names} - shown.names)
     return (
-        [row for line in lines if (row := _line(sightings, line, later_lines)) is not None],
-        [row for text in names if (row := _name(sightings, text, later_names)) is not None],
+        [row for line in lines if (row := _line(line_index, line, later_lines)) is not None],
+        [row for text in names if (row := _name(line_index, text, later_names)) is not None],
     )
 
 
-def _line(sightings: LogLineIndex, line: IndexedLine, later: LaterUse) -> Example | None:
+def _line(line_index: LogLineIndex, line: IndexedLine, later: LaterUse) -> Example | None:
     if len(line.key) < SHORTEST_QUOTE:
         return None
     use = max(later.get(line.key, 0.0), later.get(line.text.strip(), 0.0))
-    if not use and not is_sampled(line.key, sightings.step):
+    if not use and not is_sampled(line.key, line_index.step):
         return None
-    return line_features(sightings, line), use, 1.0 if use else float(UNUSED_SAMPLE), line.size
+    return line_features(line_index, line), use, 1.0 if use else float(UNUSED_SAMPLE), line.size
 
 
-def _name(sightings: LogLineIndex, text: str, later: LaterUse) -> Example | None:
+def _name(line_index: LogLineIndex, text: str, later: LaterUse) -> Example | None:
     use = later.get(text, 0.0)
-    if len(text) < SHORTEST_NAME or (not use and not is_sampled(text, sightings.step)):
+    if len(text) < SHORTEST_NAME or (not use and not is_sampled(text, line_index.step)):
         return None
-    return name_features(sightings, text), use, 1.0 if use else float(UNUSED_SAMPLE), rough_tokens(text)
+    return name_features(line_index, text), use, 1.0 if use else float(UNUSED_SAMPLE), rough_tokens(text)
 
 
 def is_sampled(key: str, step: int) -> bool:
@@ -150,15 +150,15 @@ def is_sampled(key: str, step: int) -> bool:
     return int.from_bytes(digest, "big") % UNUSED_SAMPLE == 0
 
 
-def line_features(sightings: LogLineIndex, line: IndexedLine) -> tuple[float, ...]:
+def line_features(line_index: LogLineIndex, line: IndexedLine) -> tuple[float, ...]:
     source, text = line.source, line.text
     fixed = fixed_line_features(line_facts(text), text, source.origin, source.kind, line.number, source.rows)
-    return (*fixed, *sightings.line_features(line))
+    return (*fixed, *line_index.line_features(line))
 
 
-def name_features(sightings: LogLineIndex, text: str) -> tuple[float, ...]:
-    name = sightings.names[text]
-    return (*fixed_name_features(text, name.is_own), *sightings.name_features(text, name))
+def name_features(line_index: LogLineIndex, text: str) -> tuple[float, ...]:
+    name = line_index.names[text]
+    return (*fixed_name_features(text, name.is_own), *line_index.name_features(text, name))
 
 
 def _arrays(rows: Sequence[Example], fold: int, features: int) -> ExampleRows:

@@ -121,7 +121,7 @@ class ServerConnection:
         try:
             await self.ready()
         except asyncio.CancelledError:
-            self._breaker = self._breaker.left()
+            self._breaker = self._breaker.released()
             raise
         if self.trouble:
             self._fail(self.trouble)
@@ -162,7 +162,7 @@ class ServerConnection:
             self._breaker = self._breaker.worked()
             raise
         except asyncio.CancelledError:
-            self._breaker = self._breaker.left()
+            self._breaker = self._breaker.released()
             raise
         self._breaker = self._breaker.worked()
         return answer

@@ -34,11 +34,11 @@ SCOPES = 0b11
 FAILED = 126
 
 
-class Ruleset(ctypes.Structure):
+class RulesetAttr(ctypes.Structure):
     _fields_ = (("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
 
-class Beneath(ctypes.Structure):
+class PathBeneathAttr(ctypes.Structure):
     _pack_ = 1
     _layout_ = "ms"
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
@@ -63,7 +63,7 @@ def restrict(paths: list[str], *, without_tcp: bool) -> None:
         raise OSError("the kernel has no Landlock")
     system = libc()
     writes = WRITES | (REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
-    rules = Ruleset(writes, TCP if without_tcp and version >= 4 else 0, SCOPES if version >= 6 else 0)
+    rules = RulesetAttr(writes, TCP if without_tcp and version >= 4 else 0, SCOPES if version >= 6 else 0)
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _checked(
         system.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
@@ -72,7 +72,7 @@ def restrict(paths: list[str], *, without_tcp: bool) -> None:
         with contextlib.suppress(FileNotFoundError):
             opened = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
             rights = writes if os.path.isdir(path) else writes & FILE_WRITES  # noqa: PTH112 - pathlib loads slowly
-            rule = ctypes.byref(Beneath(rights, opened))
+            rule = ctypes.byref(PathBeneathAttr(rights, opened))
             arguments = (ctypes.c_int(ruleset), ctypes.c_int(RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
             _checked(system.syscall(ADD_RULE, *arguments))
             os.close(opened)

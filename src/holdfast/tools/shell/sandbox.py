@@ -1,6 +1,6 @@
 """What commands cannot do, whatever they are: a sandbox of the operating system, where there is one.
 
-Rule: a sandbox is used only after it has run once. `described` tells the person and the model what holds, also
+Rule: a sandbox is used only after it has run once. `description` tells the person and the model what holds, also
 where nothing does. Every mount closes something; what it names may change at any moment, so nothing is opened here,
 and what is gone when the sandbox starts is no reason to fail.
 
@@ -128,18 +128,19 @@ class SandboxScope(Struct, frozen=True):
 
 class Sandbox(Struct, frozen=True):
     """**Contract:** `arguments` wraps a command line whose first word is an absolute path. The first sentence of
-    `described` says where commands write and whether there is a network: a short definition of Bash has no more."""
+    `description` says where commands write and whether there is a network; a short definition of Bash has no
+    more."""
 
     name: ClassVar[str]
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         raise NotImplementedError
 
-    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
         raise NotImplementedError
 
-    def environment(self, ground: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - for others
+    def environment(self, scope: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - for others
         return {}
 
 
@@ -154,11 +155,11 @@ class Unconfined(Sandbox, frozen=True):
     missing: str = ""
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         why = f" ({self.missing})" if self.missing else ""
         return f"No sandbox{why}: commands can do all that the user who runs them can."
 
-    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:  # noqa: ARG002 - for others
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:  # noqa: ARG002 - for others
         return _launcher("-", [], command) if sys.platform == "linux" else command
 
 
@@ -168,7 +169,7 @@ class Landlock(Sandbox, frozen=True):
     with_network: bool = False
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         summary = "Sandbox (Landlock): commands write only in the workspace and `$TMPDIR`"
         if self.with_network:
             return f"{summary}; the network is open."
@@ -176,12 +177,12 @@ class Landlock(Sandbox, frozen=True):
             return f"{summary}; TCP connections and servers are refused. UDP and Unix sockets are not."
         return f"{summary}; the network is open, since this kernel's Landlock cannot close it."
 
-    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
         flags = "w" if self.with_network else "wn"
-        return _launcher(flags, [*ground.roots, ground.temporary, *_DEVICES], command)
+        return _launcher(flags, [*scope.roots, scope.temporary, *_DEVICES], command)
 
-    def environment(self, ground: SandboxScope) -> dict[str, str]:
-        return {"TMPDIR": ground.temporary}
+    def environment(self, scope: SandboxScope) -> dict[str, str]:
+        return {"TMPDIR": scope.temporary}
 
 
 class Bubblewrap(Sandbox, frozen=True):
@@ -190,7 +191,7 @@ class Bubblewrap(Sandbox, frozen=True):
     with_network: bool = False
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         net = "the network is open" if self.with_network else "no network but loopback"
         return (
             f"Sandbox (bubblewrap): commands write only in the workspace and a private `/tmp`; {net}. "
@@ -198,21 +199,21 @@ class Bubblewrap(Sandbox, frozen=True):
             "none to its config or hooks. Processes that a command leaves running end with it."
         )
 
-    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
         words = [self.program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         # Services have their sockets there, and a read-only file system does not close them.
         words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
-        words += ["--bind", ground.temporary, "/tmp"]  # noqa: S108 - the private one
-        words += [*closed_kernel(), *closed_sockets(ground.roots)]
-        for root in ground.roots:
+        words += ["--bind", scope.temporary, "/tmp"]  # noqa: S108 - the private one
+        words += [*closed_kernel(), *closed_sockets(scope.roots)]
+        for root in scope.roots:
             words += ["--bind", root, root]
-        for root in ground.roots:
-            words += closed_repository(root, is_named=ground.names_git)
+        for root in scope.roots:
+            words += closed_repository(root, is_named=scope.names_git)
         words += "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-user-try".split()
         words += [] if self.with_network else ["--unshare-net"]
-        return [*words, "--cap-drop", "ALL", "--die-with-parent", "--chdir", ground.folder, "--", *command]
+        return [*words, "--cap-drop", "ALL", "--die-with-parent", "--chdir", scope.folder, "--", *command]
 
-    def environment(self, ground: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - the protocol's
+    def environment(self, scope: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - the protocol's
         return {"TMPDIR": "/tmp"}  # noqa: S108 - the private one
 
 

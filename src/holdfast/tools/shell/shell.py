@@ -148,18 +148,18 @@ class Shell:
                 pass
         temporary = self._folder.path / "tmp"
         temporary.mkdir(mode=0o700, exist_ok=True)
-        ground = SandboxScope(workspace.roots, place.path, str(temporary), names_git(command))
+        scope = SandboxScope(workspace.roots, place.path, str(temporary), names_git(command))
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
         names = [name, f"{name}-stderr"] if separate_stderr else [name]
         job = self.jobs[name] = ShellJob(
             name,
             command,
-            self.sandbox.arguments(bash, ground),
+            self.sandbox.arguments(bash, scope),
             folder=place.path,
             environment={
                 **self._environment,
-                **self.sandbox.environment(ground),
+                **self.sandbox.environment(scope),
                 "PWD": place.path,
                 RUN_MARK: mark,
             },

@@ -11,7 +11,7 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class Snapshot(Sequence[T]):
+class FrozenList(Sequence[T]):
     __slots__ = ("_last", "_length", "_source")
 
     def __init__(self, source: list[T]) -> None:
@@ -47,7 +47,7 @@ class Snapshot(Sequence[T]):
         raise IndexError(index)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Snapshot) and [*self] == [*other]
+        return isinstance(other, FrozenList) and [*self] == [*other]
 
     def __hash__(self) -> int:
-        raise TypeError("a snapshot of a list has no hash, like the list")
+        raise TypeError("a frozen list has no hash, like any list")
