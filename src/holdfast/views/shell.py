@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Effect = Literal["written", "changed", "deleted"]
+ShellEffect = Literal["written", "changed", "deleted"]
 
 LONGEST = 200_000
 """Characters of a script that are looked at."""
@@ -49,14 +49,14 @@ _LOOKING_INTO = {
 }
 """What some programs are told to do when they only look."""
 _LEADING = frozenset({"sudo", "time", "env", "nohup", "command", "exec", "then", "do", "else", "{", "!"})
-_PATCH_EFFECTS: dict[str, Effect] = {"Update": "changed", "Add": "written", "Delete": "deleted"}
+_PATCH_EFFECTS: dict[str, ShellEffect] = {"Update": "changed", "Add": "written", "Delete": "deleted"}
 
 
 class FileEffect(Struct, frozen=True, gc=False):
     """What a command does to a file. `written` leaves a new file, whether or not there was one."""
 
     path: str
-    effect: Effect
+    effect: ShellEffect
 
 
 class SimpleCommand(Struct, gc=False):

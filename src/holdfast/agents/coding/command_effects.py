@@ -34,7 +34,7 @@ LARGEST_KEPT = 1024 * 1024
 SHOWN = 3
 """How many files a card on the screen names."""
 
-How = Literal["changed", "created", "deleted"]
+CommandChange = Literal["changed", "created", "deleted"]
 FileStamp = tuple[int, ...]
 FolderState = dict[str, FileStamp]
 """The stamp of each file by its path: when it was written and changed, its size, and its inode."""
@@ -50,7 +50,7 @@ class IrreversibleChange(Struct, frozen=True):
     """A change by a command that cannot be undone."""
 
     path: str
-    how: How
+    how: CommandChange
     step: int
 
 
@@ -60,7 +60,7 @@ class CommandEffects(Struct, frozen=True):
 
     step: int = 0
     looked: bool = False
-    changed: list[tuple[str, How, str, str]] = field(default_factory=list)
+    changed: list[tuple[str, CommandChange, str, str]] = field(default_factory=list)
     more: int = 0
     """How many more files were changed than are named."""
     number: int = 0
@@ -139,8 +139,8 @@ class ChangeDetector:
 
     def _difference(
         self, workspace: Workspace, path: str, before: FolderState, after: FolderState, *, keeps: bool
-    ) -> tuple[str, How, str, str]:
-        how: How = (
+    ) -> tuple[str, CommandChange, str, str]:
+        how: CommandChange = (
             "changed" if path in before and path in after else "created" if path in after else "deleted"
         )
         if printable_path(path) != path:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.ids import text_id
 from holdfast.packing.rendering.marks import mark, one_line
 
-Action = Literal["read", "created", "modified", "deleted"]
+FileAction = Literal["read", "created", "modified", "deleted"]
 
 
 class Fact(Struct, frozen=True):
@@ -30,7 +30,7 @@ class FileFact(Struct, frozen=True):
     """
 
     path: str
-    action: Action
+    action: FileAction
     sources: tuple[str, ...]
     ranges: str = ""
     step: int = -1

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.compaction.facts.calls import CallRecord
-from holdfast.compaction.facts.fact import Action, Fact, FileFact, clip_line
+from holdfast.compaction.facts.fact import Fact, FileAction, FileFact, clip_line
 from holdfast.compaction.facts.requests import Utterance
 from holdfast.ids import text_id
 from holdfast.line_ranges import LineRange, merge_ranges
 from holdfast.messages import Text
 from holdfast.packing.presence import read_range
 from holdfast.views.files import CHANGING
-from holdfast.views.shell import Effect, FileEffect, file_effects, patched_files
+from holdfast.views.shell import FileEffect, ShellEffect, file_effects, patched_files
 
 MOST_SOURCES = 8
 """Entries that are named of one file, the newest."""
@@ -68,13 +68,13 @@ class _Paths:
 
 class _File:
     def __init__(self) -> None:
-        self.action: Action | None = None
+        self.action: FileAction | None = None
         self.step = -1
         self.is_whole = False
         self.spans: list[LineRange] = []
         self.sources: list[str] = []
 
-    def change(self, effect: Effect, call: CallRecord) -> None:
+    def change(self, effect: ShellEffect, call: CallRecord) -> None:
         before = self.action
         if effect == "deleted":
             self.action = "deleted"
@@ -109,7 +109,7 @@ class _File:
         return FileFact(path, self.action, tuple(self.sources[-MOST_SOURCES:]), ranges, self.step)
 
 
-def _is_new(before: Action | None, call: CallRecord) -> bool:
+def _is_new(before: FileAction | None, call: CallRecord) -> bool:
     """Whether a file that is written whole was not there before: by what the tool says, else by what was seen."""
     if before in ("created", "deleted"):
         return True
