@@ -14,7 +14,7 @@ import msgspec
 from holdfast.messages import ToolCall
 from holdfast.tools.mcp import sdk_session
 from holdfast.tools.mcp.client import McpServers
-from holdfast.tools.mcp.servers import Server, parse_servers
+from holdfast.tools.mcp.server_config import Server, parse_servers
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 

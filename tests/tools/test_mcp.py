@@ -11,7 +11,7 @@ pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
 from holdfast.messages import Image, ToolCall
 from holdfast.tools.mcp.client import McpServers, McpSettings
-from holdfast.tools.mcp.servers import HttpServer, StdioServer
+from holdfast.tools.mcp.server_config import HttpServer, StdioServer
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 from support.mcp_web import web_server
@@ -170,7 +170,7 @@ def test_an_interrupted_call_is_answered_and_the_server_stays(workspace):
 def test_the_sdk_is_not_loaded_before_a_server_is_reached():
     code = (
         "import sys; from holdfast.tools.mcp.client import McpServers;"
-        "from holdfast.tools.mcp.servers import StdioServer; McpServers({'s': StdioServer('x')}).tools();"
+        "from holdfast.tools.mcp.server_config import StdioServer; McpServers({'s': StdioServer('x')}).tools();"
         "print(sorted({'mcp', 'anyio', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

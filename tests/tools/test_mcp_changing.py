@@ -10,7 +10,7 @@ pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
 from holdfast.messages import ToolCall
 from holdfast.tools.mcp.client import McpServers, McpSettings
-from holdfast.tools.mcp.servers import StdioServer
+from holdfast.tools.mcp.server_config import StdioServer
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 

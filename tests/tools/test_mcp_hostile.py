@@ -17,7 +17,7 @@ from holdfast.messages import ToolCall
 from holdfast.tools.breaker import BreakerRules
 from holdfast.tools.mcp import connection
 from holdfast.tools.mcp.client import McpServers, McpSettings
-from holdfast.tools.mcp.servers import HttpServer, StdioServer
+from holdfast.tools.mcp.server_config import HttpServer, StdioServer
 from holdfast.tools.mcp.stdio_transport import MessageMeter
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace

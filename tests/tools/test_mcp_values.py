@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.errors import ConfigError
 from holdfast.messages import Image
 from holdfast.tools.mcp.mcp_call import ResultLimits, map_result
-from holdfast.tools.mcp.servers import HttpServer, StdioServer, parse_servers
+from holdfast.tools.mcp.server_config import HttpServer, StdioServer, parse_servers
 from holdfast.tools.mcp.tool_names import (
     NamedTool,
     RemoteTool,

@@ -9,7 +9,7 @@ pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 from holdfast.messages import ToolCall
 from holdfast.tools.breaker import BreakerRules
 from holdfast.tools.mcp.client import McpServers, McpSettings
-from holdfast.tools.mcp.servers import HttpServer
+from holdfast.tools.mcp.server_config import HttpServer
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 from support.mcp_web import hostile_address, web_server

@@ -95,7 +95,7 @@ def complete_with(what: str) -> Callable[[click.Context, click.Parameter, str], 
     """The completion function of this name, imported when a shell asks: it needs half the library."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        function = getattr(import_module("holdfast.cli.shell_completion"), what)
+        function = getattr(import_module("holdfast.cli.completers"), what)
         items: list[CompletionItem] = function(ctx, incomplete)
         return items
 

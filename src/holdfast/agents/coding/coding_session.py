@@ -35,7 +35,7 @@ from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
 from holdfast.tools.mcp.client import McpServers
-from holdfast.tools.mcp.servers import parse_servers
+from holdfast.tools.mcp.server_config import parse_servers
 from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path

@@ -17,7 +17,7 @@ from holdfast.tools.envelope import ToolError
 from holdfast.tools.mcp.connection import MCP_BREAKER, ServerConnection
 from holdfast.tools.mcp.mcp_call import McpTool, ResultLimits, mcp_call_tool
 from holdfast.tools.mcp.mcp_describe import mcp_describe_tool
-from holdfast.tools.mcp.servers import Server
+from holdfast.tools.mcp.server_config import Server
 from holdfast.tools.mcp.tool_names import NamedTool, named_tools, plan_tools
 from holdfast.tools.tool import Tool
 

@@ -24,7 +24,7 @@ from holdfast.messages import Json
 from holdfast.tools.breaker import Breaker, BreakerRules
 from holdfast.tools.call import describe_exception
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.mcp.servers import Server
+from holdfast.tools.mcp.server_config import Server
 from holdfast.tools.mcp.tool_names import RemoteTool
 
 

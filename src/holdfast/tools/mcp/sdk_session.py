@@ -25,7 +25,7 @@ from holdfast.errors import HoldfastError
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.mcp.connection import ConnectionAttempt
-from holdfast.tools.mcp.servers import HttpServer, Server, StdioServer
+from holdfast.tools.mcp.server_config import HttpServer, Server, StdioServer
 from holdfast.tools.mcp.stdio_transport import MessageMeter, process_streams
 from holdfast.tools.mcp.tool_names import RemoteTool
 from holdfast.version import __version__

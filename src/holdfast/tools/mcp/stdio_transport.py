@@ -22,7 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
-from holdfast.tools.mcp.servers import StdioServer
+from holdfast.tools.mcp.server_config import StdioServer
 from holdfast.tools.shell.processes import in_session, send, send_group
 
 LEAST_WEIGHT = 256
