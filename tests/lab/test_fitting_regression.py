@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from holdfast.lab.fit.examples import ExampleRows
-from holdfast.lab.fit.regression import MOST, fit_weights, regress
+from holdfast.lab.fit.regression import LARGEST_LABEL, fit_weights, regress
 
 FEATURES = ("always", "yes", "amount", "never")
 TRUE = {"always": -2.0, "yes": 1.2, "amount": -0.5, "never": 0.0}
@@ -55,7 +55,7 @@ def test_a_row_that_stands_for_five_counts_as_five():
 def test_what_everything_uses_does_not_rule_the_rest():
     rows = made(8_000)
     often = np.where(rows.uses > 0, rows.uses + 100, 0).astype(np.float32)
-    capped = np.where(rows.uses > 0, MOST, 0).astype(np.float32)
+    capped = np.where(rows.uses > 0, LARGEST_LABEL, 0).astype(np.float32)
     one, other = (
         ExampleRows(rows.values, uses, rows.counts, rows.sizes, rows.folds) for uses in (often, capped)
     )

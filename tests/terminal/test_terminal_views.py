@@ -10,7 +10,7 @@ from holdfast.terminal.interface import CallCard, ReplyPiece, StatusFigures, Tod
 from holdfast.terminal.piece_widgets import render_markdown
 from holdfast.terminal.safe_text import sanitize, truncate
 from holdfast.terminal.status_line import current_branch, format_tokens
-from holdfast.terminal.transcript_view import KEPT, MOST
+from holdfast.terminal.transcript_view import KEPT, MOST_WIDGETS
 from holdfast.terminal.widgets import render_status, render_todos
 from support.terminal_session import Terminal, driven
 
@@ -164,7 +164,7 @@ def test_a_long_session_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path)
             for n in range(60):
                 transcript.add(ReplyPiece(f"new {n}", is_whole=True))
             await terminal.until(pilot, lambda: "new 59" in terminal.text())
-            assert len(transcript.children) <= MOST
+            assert len(transcript.children) <= MOST_WIDGETS
             transcript.scroll_home(animate=False, force=True)
             first = transcript.children[0].piece
             await terminal.until(pilot, lambda: transcript.children[0].piece is not first)

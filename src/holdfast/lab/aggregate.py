@@ -205,7 +205,7 @@ def _growth(scores: Iterable[Score]) -> float | None:
 STEPS = 20
 """The number of round levels up to 1: steps of 0.05."""
 
-MOST = 5
+MOST_LEVELS = 5
 """Levels that a report shows at most."""
 
 Point = tuple[float, float]
@@ -242,9 +242,9 @@ def levels_for(rows: Sequence[PolicyRow]) -> list[float]:
         for level in (step / STEPS for step in range(STEPS + 1))
         if sum(min(points) <= level <= max(points) for points in recalls.values()) >= 2
     ]
-    if len(covered) <= MOST:
+    if len(covered) <= MOST_LEVELS:
         return covered
-    return [covered[round(place * (len(covered) - 1) / (MOST - 1))] for place in range(MOST)]
+    return [covered[round(place * (len(covered) - 1) / (MOST_LEVELS - 1))] for place in range(MOST_LEVELS)]
 
 
 def kendall_tau(one: Mapping[str, float], other: Mapping[str, float]) -> float | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-MOST = 8
+MOST_CANDIDATES = 8
 """Candidates that are shown."""
 
 _FILE = re.compile(r'@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"@]*))$')
@@ -56,7 +56,7 @@ def match_commands(typed: str, commands: Sequence[Candidate]) -> list[Candidate]
     typed = typed.lower()
     begin = [one for one in commands if one.text[1:].lower().startswith(typed)]
     rest = [one for one in commands if one not in begin and typed in one.text.lower()]
-    return [*begin, *rest][:MOST]
+    return [*begin, *rest][:MOST_CANDIDATES]
 
 
 def match_files(typed: str, paths: Iterable[str]) -> list[Candidate]:
@@ -70,7 +70,7 @@ def match_files(typed: str, paths: Iterable[str]) -> list[Candidate]:
             found.append((lower.count("/"), len(path), path))
         elif letters.search(lower):
             found.append((_distance(typed, lower), len(path), path))
-    return [Candidate(path) for _, _, path in sorted(found)[:MOST]]
+    return [Candidate(path) for _, _, path in sorted(found)[:MOST_CANDIDATES]]
 
 
 def add_folders(paths: Sequence[str]) -> list[str]:

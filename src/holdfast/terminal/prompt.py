@@ -25,7 +25,7 @@ from holdfast.terminal.candidates import Candidate, CompletionQuery, find_query,
 from holdfast.terminal.first_frame import PLACEHOLDER
 from holdfast.terminal.widgets import SuggestionList
 
-MOST = 500
+MOST_HISTORY_LINES = 500
 """Lines of the file that are read."""
 LARGEST = 4 * 1024 * 1024
 
@@ -82,7 +82,7 @@ def _read(file: Path) -> list[str]:
             size = opened.seek(0, os.SEEK_END)
             opened.seek(max(0, size - LARGEST))
             raw = opened.read().decode("utf-8", "replace").split("\n")
-        for line in raw[-MOST - 1 :]:
+        for line in raw[-MOST_HISTORY_LINES - 1 :]:
             with contextlib.suppress(ValueError):
                 if isinstance(text := json.loads(line), str):
                     lines.append(text)

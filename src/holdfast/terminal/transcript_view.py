@@ -13,7 +13,7 @@ from textual.message import Message
 from holdfast.terminal.interface import CallCard, Piece
 from holdfast.terminal.piece_widgets import WIDGETS, AnyPieceWidget, CardWidget, PieceWidget
 
-MOST = 70
+MOST_WIDGETS = 70
 """Widgets at which the oldest are removed, down to `KEPT`."""
 KEPT = 40
 STRIDE = 30
@@ -136,7 +136,7 @@ class TranscriptView(VerticalScroll):
     def _let_go(self) -> None:
         """Remove the oldest of many widgets, unless somebody is looking at them."""
         kept = max(KEPT, self.app.size.height)
-        if len(self.pieces) - self._first <= MOST - KEPT + kept or self._anchor_released:
+        if len(self.pieces) - self._first <= MOST_WIDGETS - KEPT + kept or self._anchor_released:
             return
         first = len(self.pieces) - kept
         going = self.pieces[self._first : first]

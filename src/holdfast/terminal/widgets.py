@@ -111,7 +111,7 @@ def render_status(figures: StatusFigures, width: int) -> Content:
     return Content(BETWEEN).join(Content.styled(text, styles.get(name, "")) for name, text in parts)
 
 
-MOST = 6
+MOST_TODOS = 6
 
 SIGNS = {
     "pending": ("[ ]", ""),
@@ -143,8 +143,8 @@ def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
     done = sum(todo.status == "completed" for todo in kept)
     # The todo that is being done or comes next, with its neighbours.
     at = next((n for n, todo in enumerate(todos) if todo.status in ("in_progress", "pending")), 0)
-    first = max(0, min(at - 1, len(todos) - MOST))
-    shown = todos[first : first + MOST]
+    first = max(0, min(at - 1, len(todos) - MOST_TODOS))
+    shown = todos[first : first + MOST_TODOS]
     left = len(todos) - len(shown)
     head = f"todos {done}/{len(kept)}" + (f", {left} not shown" if left else "")
     lines = [Content.styled(head, "dim")]

@@ -28,7 +28,7 @@ from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights
 from holdfast.version import __version__
 
 PENALTY = 1e-4
-MOST = 2.0
+LARGEST_LABEL = 2.0
 """The largest label: a name that every action uses should not rule the rest."""
 PLACES = 3
 """Decimals of a weight."""
@@ -56,7 +56,7 @@ def regress(blocks: Sequence[ExampleRows], features: Sequence[str]) -> dict[str,
     # centred and scaled for the penalty's sake, and back: weights are for the features as they are.
     centre, scale = _spread(blocks)
     model = PoissonRegressor(alpha=PENALTY, solver="newton-cholesky", tol=TOLERANCE, max_iter=MOST_ROUNDS)
-    uses = np.minimum(np.concatenate([block.uses for block in blocks], dtype=np.float64), MOST)
+    uses = np.minimum(np.concatenate([block.uses for block in blocks], dtype=np.float64), LARGEST_LABEL)
     counts = np.concatenate([block.counts for block in blocks], dtype=np.float64)
     # One thread: sums then have the same order on every machine, and a busy one does not keep threads waiting.
     with threadpool_limits(1):

@@ -11,7 +11,7 @@ USUAL = 0.8
 """The share of a column from which a value is what the column holds."""
 FEWEST = 5
 """Rows below which nothing is usual."""
-MOST = 0.2
+OUTLIER_SHARE = 0.2
 """The share of rows that may stand out."""
 FAR = 12.0
 """How many times the usual distance from the middle makes a number stand out."""
@@ -28,9 +28,9 @@ def outlier_rows(rows: Sequence[Sequence[str]]) -> set[int]:
     for at in range(width):
         column = [row[at] if at < len(row) else "" for row in rows]
         odd = _odd(column)
-        if len(odd) <= len(rows) * MOST:
+        if len(odd) <= len(rows) * OUTLIER_SHARE:
             out |= odd
-    return out if len(out) <= len(rows) * MOST else set()
+    return out if len(out) <= len(rows) * OUTLIER_SHARE else set()
 
 
 def _odd(column: Sequence[str]) -> set[int]:
