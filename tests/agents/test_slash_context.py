@@ -96,7 +96,7 @@ def test_advice_names_the_largest_its_size_and_what_to_do(setup):
     window = coding.session.window
     about, would, *_ = give_advice(measure_window(window.view()), None)
     assert "big.py" in about
-    row = max(measure_window(window.view()).ledger.rows, key=lambda one: one.tokens)
+    row = max(measure_window(window.view()).visibility.rows, key=lambda one: one.tokens)
     assert f"{row.tokens:,}" in about
     assert f"`/recall {row.id}`" in about
     assert "it folds when" in about

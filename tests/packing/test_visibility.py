@@ -147,7 +147,7 @@ def test_a_picture_is_whole_or_a_stub_and_never_lines_of_a_file():
     window = window_of(step("", ("r", "Read", {"file_path": "a.png"})), picture)
     row = only(visibility_of(window.view()))
     assert (row.state, row.id, row.is_copy, row.lines) == ("resident", text_id(PIXEL), True, ())
-    assert not visibility_of(window.view()).resident("a.png")
+    assert not visibility_of(window.view()).is_visible("a.png")
     assert only(fold(window, 0, "digest")).state == "stub"
 
 
@@ -174,7 +174,7 @@ def test_lines_that_a_note_keeps_make_a_digest_that_is_not_resident():
     for row in kept:
         assert f"needs module_{row.step - 1}.settings" in shown
         assert 0 < row.tokens < row.size
-        assert not found.resident(row.path, 31, 31)
+        assert not found.is_visible(row.path, 31, 31)
     for row in found.rows:
         if row.state == "gone":
             assert f"needs module_{row.step - 1}.settings" not in shown
@@ -235,13 +235,13 @@ def test_totals_add_up():
 
 def test_a_whole_read_answers_for_every_range_in_it():
     found = ledger_of(*read("r", "a.py", listing(1, 40)))
-    assert found.resident("a.py")
-    assert found.resident("a.py", 1, 40)
-    assert found.resident("a.py", 12, 12)
-    assert found.resident("a.py", 30)
-    assert not found.resident("a.py", 1, 41), "nothing says that the file ends there"
-    assert not found.resident("b.py")
-    assert not found.resident("./a.py"), "a path that is spelled otherwise is another"
+    assert found.is_visible("a.py")
+    assert found.is_visible("a.py", 1, 40)
+    assert found.is_visible("a.py", 12, 12)
+    assert found.is_visible("a.py", 30)
+    assert not found.is_visible("a.py", 1, 41), "nothing says that the file ends there"
+    assert not found.is_visible("b.py")
+    assert not found.is_visible("./a.py"), "a path that is spelled otherwise is another"
 
 
 def test_overlapping_reads_answer_together_and_a_gap_does_not():
@@ -250,28 +250,28 @@ def test_overlapping_reads_answer_together_and_a_gap_does_not():
         *read("s", "a.py", listing(30, 70), offset=30),
     )
     found = ledger_of(*parts)
-    assert found.resident("a.py", 1, 70)
-    assert found.resident("a.py"), "the second read went on to the end"
+    assert found.is_visible("a.py", 1, 70)
+    assert found.is_visible("a.py"), "the second read went on to the end"
     apart = ledger_of(*parts, *read("t", "a.py", listing(80, 90), offset=80, limit=11))
-    assert not apart.resident("a.py", 60, 85)
+    assert not apart.is_visible("a.py", 60, 85)
     assert apart.visible_lines("a.py") == ((1, 70), (80, 90))
 
 
 def test_a_read_that_came_short_of_its_range_tells_the_end():
     found = ledger_of(*read("r", "a.py", listing(1, 40), offset=1, limit=2000))
-    assert found.resident("a.py", 1, 2000)
-    assert found.resident("a.py", 35, 60)
-    assert not found.resident("a.py", 50, 60), "there is nothing to show"
-    assert not ledger_of(*read("r", "a.py", listing(1, 40), offset=1, limit=40)).resident("a.py", 1, 41)
+    assert found.is_visible("a.py", 1, 2000)
+    assert found.is_visible("a.py", 35, 60)
+    assert not found.is_visible("a.py", 50, 60), "there is nothing to show"
+    assert not ledger_of(*read("r", "a.py", listing(1, 40), offset=1, limit=40)).is_visible("a.py", 1, 41)
 
 
 def test_a_file_that_a_later_read_shows_to_be_longer_ends_nowhere_that_is_known():
     parts = (*read("r", "a.py", listing(1, 40), offset=1, limit=2000), *read("s", "a.py", listing(1, 40)))
-    assert ledger_of(*parts).resident("a.py", 1, 2000)
+    assert ledger_of(*parts).is_visible("a.py", 1, 2000)
     found = ledger_of(*parts, *read("t", "a.py", listing(30, 60), offset=30, limit=31))
-    assert found.resident("a.py", 1, 60)
-    assert not found.resident("a.py", 1, 2000)
-    assert not found.resident("a.py")
+    assert found.is_visible("a.py", 1, 60)
+    assert not found.is_visible("a.py", 1, 2000)
+    assert not found.is_visible("a.py")
 
 
 def test_lines_of_a_clipped_listing_that_are_left_are_resident_and_the_gap_is_not():
@@ -279,31 +279,31 @@ def test_lines_of_a_clipped_listing_that_are_left_are_resident_and_the_gap_is_no
     found = fold(window, 0, "clipped", 1_000)
     (head, tail) = only(found).lines
     assert (head[0], tail[1]) == (1, 400)
-    assert found.resident("a.py", 1, head[1])
-    assert not found.resident("a.py", 1, head[1] + 1)
-    assert found.resident("a.py", tail[0])
-    assert not found.resident("a.py")
+    assert found.is_visible("a.py", 1, head[1])
+    assert not found.is_visible("a.py", 1, head[1] + 1)
+    assert found.is_visible("a.py", tail[0])
+    assert not found.is_visible("a.py")
 
 
 @pytest.mark.parametrize("level", ["digest", "stub", "skeleton", "gone"])
 def test_what_was_folded_further_is_not_resident(level):
     found = fold(window_of(*read("r", "a.py", listing(1, 200))), 0, level, 300 if level == "digest" else 0)
-    assert not found.resident("a.py")
-    assert not found.resident("a.py", 1, 5)
+    assert not found.is_visible("a.py")
+    assert not found.is_visible("a.py", 1, 5)
     assert found.visible_lines("a.py") == ()
 
 
 def test_what_a_shell_prints_is_counted():
     rows = "".join(f"value_{n} = compute({n})\n" for n in range(1, 31))
     printed = ledger_of(step("", ("r", "Bash", {"command": "cat a.py"})), result("r", rows, "Bash"))
-    assert printed.resident("a.py")
-    assert printed.resident("a.py", 1, 30)
+    assert printed.is_visible("a.py")
+    assert printed.is_visible("a.py", 1, 30)
     ranged = ledger_of(
         step("", ("r", "Bash", {"command": "sed -n '11,40p' a.py"})), result("r", rows, "Bash")
     )
-    assert ranged.resident("a.py", 11, 40)
-    assert not ranged.resident("a.py", 10, 20)
-    assert not ranged.resident("a.py")
+    assert ranged.is_visible("a.py", 11, 40)
+    assert not ranged.is_visible("a.py", 10, 20)
+    assert not ranged.is_visible("a.py")
 
 
 @pytest.mark.parametrize(
@@ -322,8 +322,8 @@ def test_what_a_shell_prints_is_counted():
 def test_a_result_that_may_not_be_the_file_claims_nothing(text):
     found = ledger_of(*read("r", "a.py", text))
     assert only(found).state == "resident"
-    assert not found.resident("a.py")
-    assert not found.resident("a.py", 1, 1)
+    assert not found.is_visible("a.py")
+    assert not found.is_visible("a.py", 1, 1)
 
 
 def test_a_read_that_failed_is_no_copy():
@@ -334,7 +334,7 @@ def test_a_read_that_failed_is_no_copy():
     )
     row = only(found, step=1)
     assert (row.state, row.note, row.is_copy) == ("resident", "failed", False)
-    assert not found.resident("a.py")
+    assert not found.is_visible("a.py")
     assert found.outdated_note("a.py") == ""
 
 
@@ -349,15 +349,15 @@ def test_a_line_that_the_tool_may_have_cut_is_not_vouched_for():
     text = "\n".join([listing(1, 4), f"     5→{'x' * 2_500}", listing(6, 9)])
     found = ledger_of(*read("r", "a.py", text))
     assert found.visible_lines("a.py") == ((1, 4), (6, 9))
-    assert not found.resident("a.py")
+    assert not found.is_visible("a.py")
     ends = ledger_of(*read("r", "a.py", f"{listing(1, 4)}\n     5→{'x' * 2_500}"))
-    assert not ends.resident("a.py")
+    assert not ends.is_visible("a.py")
 
 
 def test_a_cut_listing_does_not_reach_the_end():
     found = ledger_of(*read("r", "a.py", f"{listing(1, 30)}\n[Showing lines 1-30 of 900]"))
-    assert found.resident("a.py", 1, 30)
-    assert not found.resident("a.py")
+    assert found.is_visible("a.py", 1, 30)
+    assert not found.is_visible("a.py")
 
 
 def test_a_row_that_names_how_much_more_there_is_is_no_line_of_the_file():
@@ -366,7 +366,7 @@ def test_a_row_that_names_how_much_more_there_is_is_no_line_of_the_file():
         *read("r", "a.py", f"{rows}\n\n[187 more lines in file. Use offset=11]", offset=1, limit=10)
     )
     assert found.visible_lines("a.py") == ((1, 10),)
-    assert not found.resident("a.py", 1, 11)
+    assert not found.is_visible("a.py", 1, 11)
 
 
 # Stale
@@ -378,13 +378,13 @@ def test_an_edit_makes_what_was_read_before_stale_and_says_so():
     assert (row.state, row.note) == ("stale", "you saw this file before your edit at step 3")
     assert row.tokens == row.size
     assert found.outdated_note("a.py") == row.note
-    assert not found.resident("a.py", 1, 1)
+    assert not found.is_visible("a.py", 1, 1)
     assert found.changed == {"a.py": (3,)}
 
 
 def test_an_edit_of_another_file_or_one_that_failed_changes_nothing():
     found = ledger_of(*read("r", "a.py", listing(1, 40)), *edit("e", "b.py"), *edit("f", "a.py", error=True))
-    assert found.resident("a.py")
+    assert found.is_visible("a.py")
     assert found.outdated_note("a.py") == found.outdated_note("b.py") == ""
 
 
@@ -395,7 +395,7 @@ def test_reading_again_clears_the_mark_but_not_the_old_row():
     assert [row.state for row in found.rows] == ["stale", "resident", "resident"]
     assert found.rows[0].note == "you saw this file before your edit at step 2"
     assert found.changed == {"a.py": (2,)}, "that the words are others is what the edit did"
-    assert found.resident("a.py")
+    assert found.is_visible("a.py")
     assert found.outdated_note("a.py") == ""
 
 
@@ -427,7 +427,7 @@ def test_an_edit_counts_while_other_calls_of_its_step_still_run():
         ("s", "Read", {"file_path": "a.py"}),
     )
     found = ledger_of(*read("r", "a.py", listing(1, 40)), step("", *calls), result("e", "done", "Edit"))
-    assert not found.resident("a.py")
+    assert not found.is_visible("a.py")
     assert found.outdated_note("a.py") == "you saw this file before your edit at step 2"
 
 
@@ -442,7 +442,7 @@ def test_of_a_step_that_reads_and_edits_only_a_read_that_came_second_is_fresh(ca
     }
     given = {"e": result("e", "done", "Edit"), "r": result("r", listing(1, 40))}
     found = ledger_of(step("", *(made[c] for c in calls)), *(given[a] for a in answers))
-    assert found.resident("a.py") is is_fresh
+    assert found.is_visible("a.py") is is_fresh
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,7 @@ def test_every_file_of_a_patch_is_changed(name, arguments):
     found = ledger_of(
         *read("r", "a.py", listing(1, 40)), step("", ("p", name, arguments)), result("p", "ok", name)
     )
-    assert not found.resident("a.py")
+    assert not found.is_visible("a.py")
     assert found.outdated_note("a.py") == "you saw this file before your edit at step 2"
 
 
@@ -488,8 +488,8 @@ def test_what_was_written_is_a_copy_of_the_file():
     row = only(found, part="argument")
     assert (row.path, row.first, row.last, row.state, row.id) == ("a.py", 1, 30, "resident", text_id(content))
     assert row.tokens == row.size == counter().text(content)
-    assert found.resident("a.py")
-    assert found.resident("a.py", 1, 500), "a write tells where the file ends"
+    assert found.is_visible("a.py")
+    assert found.is_visible("a.py", 1, 500), "a write tells where the file ends"
     assert found.outdated_note("a.py") == ""
     assert only(found, part="result").size == counter().text("Wrote it")
 
@@ -499,7 +499,7 @@ def test_a_write_makes_older_copies_stale_and_an_edit_the_write():
     events = (*read("r", "a.py", listing(1, 40)), *write("w", "a.py", content))
     found = ledger_of(*events)
     assert only(found, step=1).note == "you saw this file before you rewrote it at step 2"
-    assert found.resident("a.py")
+    assert found.is_visible("a.py")
     found = ledger_of(*events, *edit("e", "a.py"))
     assert only(found, part="argument").state == "stale"
     assert found.outdated_note("a.py") == "you saw this file before your edit at step 3"
@@ -514,7 +514,7 @@ def test_what_was_written_is_shortened_with_its_step(level, state):
     row = only(found, part="argument")
     assert row.state == state
     assert row.tokens < row.size or state == "resident"
-    assert found.resident("a.py") is (state == "resident")
+    assert found.is_visible("a.py") is (state == "resident")
 
 
 @pytest.mark.parametrize(
@@ -531,14 +531,14 @@ def test_what_was_written_is_shortened_with_its_step(level, state):
 def test_a_write_that_failed_or_only_added_is_no_copy(answer, more):
     found = ledger_of(*write("w", "a.py", "one\ntwo\nthree\nfour\nfive\n", answer, **more))
     assert [row.part for row in found.rows] == ["result"]
-    assert not found.resident("a.py")
+    assert not found.is_visible("a.py")
 
 
 def test_a_short_write_is_brought_back_by_its_entry():
     window = window_of(*write("w", "a.py", "x = 1\n"))
     row = only(visibility_of(window.view()), part="argument")
     assert row.id == row.entry == window.transcript.steps[0].entry
-    assert visibility_of(window.view()).resident("a.py", 1, 1)
+    assert visibility_of(window.view()).is_visible("a.py", 1, 1)
 
 
 # Recall
@@ -573,5 +573,5 @@ def test_what_recall_brings_back_is_as_old_as_its_source():
 def test_recall_alone_makes_nothing_resident():
     text = listing(1, 200)
     window = window_of(*read("r", "a.py", text), *recall_of(text_id(text), text))
-    assert visibility_of(window.view()).resident("a.py")
-    assert not fold(window, 0, "gone").resident("a.py")
+    assert visibility_of(window.view()).is_visible("a.py")
+    assert not fold(window, 0, "gone").is_visible("a.py")

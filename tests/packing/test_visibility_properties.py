@@ -43,7 +43,7 @@ def test_what_is_called_resident_is_the_file_as_it_is_and_stands_in_the_pack(pro
         files, shown = work.versions[at], lines_in(packed.messages)
         for path in PATHS:
             for first, last in RANGES:
-                if found.resident(path, first, last):
+                if found.is_visible(path, first, last):
                     wanted = files[path][max(first, 1) - 1 : last or None]
                     assert wanted
                     assert [row for row in wanted if row not in shown] == []
@@ -132,7 +132,7 @@ def test_the_work_is_of_every_kind():
             for _, _, found in looks(work, profile, 5_000):
                 states.update(row.state for row in found.rows)
                 for path in PATHS:
-                    answers[profile, found.resident(path)] += 1
+                    answers[profile, found.is_visible(path)] += 1
                     spans = found.visible_lines(path)
                     states["several spans"] += len(spans) > 1
                     states["clipped lines"] += any(

@@ -30,7 +30,7 @@ class WindowedTools(FileTools):
         return len(self.window.transcript.steps)
 
     def _is_visible(self, path, first, last, since):
-        return visibility_of(self.window.view()).resident(path, first, last, since=since)
+        return visibility_of(self.window.view()).is_visible(path, first, last, since=since)
 
     def add(self, event):
         parent, seq = (self.entries[-1].id if self.entries else None), len(self.entries) + 1

@@ -58,7 +58,7 @@ def _as_json(
                 "seen": _steps(rows),
                 "changed": shown.changed.get(path, ()),
                 "on_view": shown.visible_lines(path),
-                "whole_on_view": shown.resident(path),
+                "whole_on_view": shown.is_visible(path),
                 "outdated": shown.outdated_note(path),
             }
             for path, rows in _by_path(shown.rows).items()
@@ -122,7 +122,7 @@ def _show_files(found: Visibility, base: str) -> None:
         if len(steps) > 1:
             seen_in, changed = (", ".join(map(str, some)) for some in (steps, found.changed.get(path, ())))
             spans = ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in found.visible_lines(path))
-            spans = "all" if found.resident(path) else spans
+            spans = "all" if found.is_visible(path) else spans
             gone = "stale" if any(row.state == "stale" for row in seen) else "nothing"
             rows.append((_short(path, base), seen_in, changed, spans or gone))
     if rows:

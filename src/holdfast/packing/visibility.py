@@ -77,13 +77,11 @@ class Visibility(Struct, frozen=True):
     changed: dict[str, tuple[int, ...]]
     outdated: dict[str, str]
 
-    def resident(self, path: str, first: int = 0, last: int = 0, *, since: int = 0) -> bool:
-        """Whether every line of a range of a file is visible, verbatim and current. What older steps than `since`
-        showed does not count.
+    def is_visible(self, path: str, first: int = 0, last: int = 0, *, since: int = 0) -> bool:
+        """Whether every line of the range is visible, verbatim and current; steps before `since` do not count.
 
-        Current as far as the calls of the agent tell: what else may change a file is for the asking tool to check.
-        Without `last` the range goes on to where a read without an end went. Lines that a digest or a note picked
-        do not count: who reads a range wants it in one piece.
+        Changes outside the agent's calls are for the caller to check. Without `last`, the range ends where an
+        open-ended read ended. Lines picked by a digest or a note do not count.
         """
         rows = [row for row in self.rows if row.path == path and row.lines and row.step >= since]
         spans, start = merge_ranges(span for row in rows for span in row.lines), max(first, 1)

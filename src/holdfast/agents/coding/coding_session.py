@@ -161,7 +161,7 @@ class CodingSession:
         state = (self._step(), len(self.tool_state.files.edits))
         if self._visible is None or self._visible[0] != state:
             self._visible = (state, visibility_of(self.session.window.view()))
-        return self._visible[1].resident(file, first, last, since=since)
+        return self._visible[1].is_visible(file, first, last, since=since)
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)

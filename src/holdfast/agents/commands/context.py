@@ -54,7 +54,7 @@ class WindowSizes(Struct, frozen=True):
     reply_room: int
     files: tuple[FileSize, ...]
     rows: tuple[TextVisibility, ...]
-    ledger: Visibility
+    visibility: Visibility
 
     @property
     def total(self) -> int:
@@ -74,7 +74,7 @@ def measure_window(window: WindowView) -> WindowSizes:
         reply_room=profile.reply_room,
         files=tuple(_file_sizes(row for row in found.rows if row.path)),
         rows=tuple(others),
-        ledger=found,
+        visibility=found,
     )
 
 
@@ -141,7 +141,7 @@ def give_advice(sizes: WindowSizes, plan: CompactionPlan | None) -> list[str]:
         lines.append("The trigger is reached: the next step folds first. Recall brings back what is folded.")
     elif sizes.used + sizes.reply_room >= NEAR_TRIGGER * sizes.trigger:
         lines.append(f"{grouped(left)} tokens are left until a fold.")
-    row = max(sizes.ledger.rows, key=lambda one: one.tokens, default=None)
+    row = max(sizes.visibility.rows, key=lambda one: one.tokens, default=None)
     if row is not None and row.tokens >= LARGE_RESULT * sizes.window:
         lines.append(
             f"{code(row.path or row.call[:80])} takes {grouped(row.tokens)} tokens in step {row.step}: it folds "
@@ -154,7 +154,7 @@ def give_advice(sizes: WindowSizes, plan: CompactionPlan | None) -> list[str]:
             f"`/compact now` would replace {counted(plan.steps, 'step')} of {grouped(plan.shown)} tokens by a "
             f"summary of at most {grouped(plan.budget)}."
         )
-    stale = sizes.ledger.totals()["stale"].tokens
+    stale = sizes.visibility.totals()["stale"].tokens
     if stale >= LARGE_RESULT * sizes.window:
         lines.append(
             f"{grouped(stale)} tokens show files as they were before an edit; a fold removes these first."
@@ -188,7 +188,7 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         raise CONTEXT.unexpected(argument)
     # Off the event loop: measuring a large window takes a moment, and a screen must go on painting.
     sizes, plan = await asyncio.to_thread(_measure, coding)
-    most = len(sizes.ledger.rows) if argument else MOST_ROWS
+    most = len(sizes.visibility.rows) if argument else MOST_ROWS
     return CommandAnswer(
         joined(
             _head(sizes),
@@ -257,7 +257,7 @@ def _first_rows(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -
 
 def _states(sizes: WindowSizes) -> str:
     """How much of the tools' results is still visible."""
-    totals = sizes.ledger.totals()
+    totals = sizes.visibility.totals()
     rows = [
         [state, grouped(total.rows), grouped(total.tokens), grouped(total.size)]
         for state in STATES
