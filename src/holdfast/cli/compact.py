@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from holdfast.cli.inputs import RecordingInput, reads_recording, walk_recording
 from holdfast.cli.options import common_options, json_option, model_option
 from holdfast.cli.streams import note, say, show_activity, write, write_json
-from holdfast.cli.tables import name, say_table, wrapped
+from holdfast.cli.tables import name, say_table, say_wrapped, wrapped
 from holdfast.compaction.compact import Compaction, compact, preview
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.config import load_config
@@ -112,7 +112,7 @@ def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
         say("nothing would be summarized: all of it is kept")
     else:
         whole = f"{counted(plan.rounds, 'round')} and " if plan.rounds else ""
-        say(
+        say_wrapped(
             f"{whole}{counted(plan.steps, 'step')}, from {plan.first} to {plan.last}: "
             f"{counted(plan.replaced, 'token')} as recorded and {plan.shown:,} as packed, "
             f"into a summary of at most {plan.budget:,}"
@@ -121,9 +121,9 @@ def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
 
 def _say_result(done: Compaction, size: int, is_explained: bool) -> None:
     plan, written = done.plan, done.written
-    say(
+    say_wrapped(
         f"{counted(plan.steps, 'step')} ({counted(plan.replaced, 'token')}) summarized in "
-        f"{size:,} tokens by {written.by}; "
+        f"{size:,} tokens by {written.by}; with the lines of them that stay, "
         f"the window takes {done.tokens_after:,} tokens instead of {done.tokens_before:,}"
     )
     notes = []

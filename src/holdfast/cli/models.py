@@ -175,7 +175,7 @@ def _table(rows: Sequence[ModelRow], check: bool) -> tuple[list[Column], list[Se
 def _say(rows: Sequence[ModelRow], catalogue: Catalogue, picked: str) -> None:
     note(f"prices in dollars per million tokens, as published on {catalogue.date}; `--json` has more")
     if unset := dict.fromkeys(row.chosen.key for row in rows if row.missing and row.is_reached is None):
-        hint(f"set the keys that are missing: {', '.join(unset)}")
+        hint(f"set the key of the provider you use: {', '.join(unset)}")
     for problem in dict.fromkeys(
         f"{row.chosen.entry.provider}: {row.problem}" for row in rows if row.problem
     ):
