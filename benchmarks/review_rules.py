@@ -88,7 +88,7 @@ def source(number: int, functions: int, added: int) -> tuple[str, str]:
     for line in range(added):
         # By themselves, so that they do not move what the others draw.
         own = random.Random(f"{SEED} {number} {line}")
-        bodies[line * 7 // 3% functions].append(
+        bodies[line * 7 // 3 % functions].append(
             f"found += {own.choice(('2', '3'))} * {own.randint(10, 999)}"
         )
     parts = [write(draw, f"{draw.choice(WORDS)}{i}", body) for i, body in enumerate(bodies)]

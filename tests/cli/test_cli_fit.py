@@ -145,7 +145,7 @@ def test_what_teaches_nothing_is_said(two: list[Path], tmp_path: Path) -> None:
     refused(holdfast("fit", short, *SMALL), f"no recording is long enough to fold at {BUDGET}", "--budget")
     dull = write_recordings(tmp_path / "dull.jsonl", make_recording("dull", 30))
     refused(
-        holdfast("fit", dull, *SMALL), "no later action used a line that a fold let go", "longer recordings"
+        holdfast("fit", dull, *SMALL), "no later action used a line that a fold dropped", "longer recordings"
     )
 
 
