@@ -89,7 +89,7 @@ def changed(node: ast.expr) -> str:
         case ast.Constant(value=bool() as value):
             return str(not value)
         case ast.Constant(value=int() | float() as value):
-            return str(value + 1 if isinstance(value, int) else value * 1.5)
+            return str(value + 1 if isinstance(value, int) or not value else value * 1.5)
     return ""
 
 

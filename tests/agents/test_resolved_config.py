@@ -12,8 +12,9 @@ from holdfast.agents.coding import coding_session
 from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel, local_servers
+from holdfast.agents.notices import unwatched
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.resolved_config import resolve_config
+from holdfast.agents.resolved_config import make_agent_config, resolve_config
 from holdfast.agents.sessions import begin_session, newest_session, resume_session, sessions_in
 from holdfast.errors import ConfigError, HoldfastError, NotFound
 from holdfast.events import LogStarted, UserSaid
@@ -60,6 +61,9 @@ def test_the_window_and_the_prices_are_those_of_the_model(root):
     assert small.profile.window == 8_192
     assert small.is_local, "a server of this machine answers one request at a time"
     assert not found.is_local
+    with MemoryStore() as store:
+        configs = [make_agent_config(one, store, "", RunLimits(), unwatched) for one in (small, found)]
+    assert [config.compacts_in_background for config in configs] == [False, True]
     price = found.entry.price
     assert found.profile.cache_read == pytest.approx(price.cache_read / price.input)
     assert found.profile.cache_write == pytest.approx(price.cache_write / price.input)

@@ -90,6 +90,14 @@ def test_the_change_stands_once_in_the_stable_layer_and_never_in_what_is_asked(t
     close(opening)
 
 
+def test_a_review_has_its_own_profile_unless_another_is_asked_for(tmp_path):
+    repo = repository(tmp_path)
+    for options, name in (({}, "review"), ({"profile": "code"}, "code")):
+        opening = opened(repo, ScriptedModel("Fine."), ReviewedChange("working"), **options)
+        assert opening.reviewer.session.profile.name == name
+        close(opening)
+
+
 def test_a_verified_finding_is_kept_and_stands_at_the_end_of_every_later_request(tmp_path):
     model = ScriptedModel(
         lambda _: [finding(unit=unit_of(opening.reviewer.review, "src/auth.py"))],

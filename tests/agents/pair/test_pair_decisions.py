@@ -249,6 +249,24 @@ def test_the_designer_hears_of_a_design_that_the_second_deleted_and_of_its_repor
     assert "<report>" in told
 
 
+def test_a_design_that_is_gone_when_the_second_begins_goes_back_to_the_designer(pair_run):
+    begun = []
+
+    def vanishing(phase):
+        if isinstance(phase, TurnBegan):
+            begun.append(phase.role)
+            if len(begun) == 2:
+                (pair_run.root / "plan.md").unlink()
+
+    again = write("plan.md", "1. build\n", id_="w2")
+    done = pair_run.run(
+        [PLAN, DESIGNED, again, DESIGNED], BUILT, people=people(Deciding(("approve", "")), vanishing)
+    )
+    assert done.reason == "done"
+    assert begun == ["planner", "worker", "planner", "worker"]
+    assert "`plan.md` cannot be read any more" in users_in(pair_run.models[0].requests[2])[-1]
+
+
 def test_what_cannot_be_delivered_is_counted_anew_in_every_run(pair_run):
     def vanishing(phase):
         if isinstance(phase, HandedOver):

@@ -243,3 +243,11 @@ def test_no_text_takes_long_to_read_imports_from(family, text):
     began = time.process_time()
     parse_imports(text, family)
     assert time.process_time() - began < 60
+
+
+def test_an_import_that_a_backslash_continues_is_read_whole():
+    found = parse_imports("from pkg.parser import parse, \\\n    tokens\nimport os\n", "python")
+    assert [(one.line, one.target, one.names) for one in found] == [
+        (1, "pkg.parser", ("parse", "tokens")),
+        (3, "os", ()),
+    ]
