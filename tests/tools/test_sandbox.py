@@ -230,11 +230,12 @@ def test_settings_of_the_kernel_stay_as_they_are_in_bubblewrap(root):
 def test_sockets_of_programs_outside_are_closed_in_bubblewrap(root):
     path = root.parent / "outside" / "x.sock"
     connecting = f"python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\""
-    abstract = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0holdfast test')\""
+    name = f"holdfast test {root}"
+    abstract = f"python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')\""
     with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as nameless:
         named.bind(str(path))
         named.listen()
-        nameless.bind("\0holdfast test")
+        nameless.bind(f"\0{name}")
         nameless.listen()
         for command in (connecting, abstract):
             assert run(Unconfined(), root, command).data["exit_code"] == 0
