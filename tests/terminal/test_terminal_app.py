@@ -169,6 +169,56 @@ def test_a_key_that_comes_too_early_approves_nothing(tmp_path):
     assert "'old'" in (terminal.root / "main.py").read_text()
 
 
+def test_a_key_after_others_is_no_answer_either(tmp_path):
+    """Each key that is typed on begins the moment of silence anew."""
+    terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
+    terminal.app.panels._grace = 60.0
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Change it")
+            await approving(terminal, pilot, "p")
+            panel = terminal.app.panels.panel
+            first = panel._until
+            await pilot.press("l")
+            assert panel._until > first
+            panel._until = 0.0
+            await pilot.press("y")
+            await terminal.idle(pilot)
+            assert terminal.app.prompt.text == "pl", "what was typed is kept"
+
+    driven(work())
+    assert "'new'" in (terminal.root / "main.py").read_text()
+
+
+def test_a_large_change_is_counted_whole_and_can_be_opened(tmp_path):
+    root = repository(tmp_path)
+    (root / "long.txt").write_text("".join(f"old line {n}\n" for n in range(2999)))
+    text = "".join(f"new line {n}\n" for n in range(2999))
+    reading = call("Read", "r", path="long.txt", limit=3000)
+    terminal = Terminal(
+        tmp_path, [reading], [call("Write", path="long.txt", content=text)], "Done.", root=root
+    )
+
+    async def work():
+        async with terminal.app.run_test(size=(100, 40)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Write it")
+            await terminal.until(pilot, lambda: "no, and say why" in terminal.text())
+            assert "+2,999 -2,999 · the first 400 lines of the change; o opens the whole" in terminal.text()
+            await pilot.press("o")
+            change = terminal.app.panels.panel.query_one("#change")
+            await terminal.until(pilot, lambda: change.virtual_size.height > 5_900)
+            change.scroll_end(animate=False)
+            await terminal.until(pilot, lambda: "+ new line 2998" in terminal.text())
+            await pilot.press("y")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert (root / "long.txt").read_text() == text
+
+
 def test_what_is_typed_while_it_works_is_queued_and_read(tmp_path):
     model = Slow("The first reply, in two pieces.", "The second one, after that.")
     terminal = Terminal(tmp_path, model=model)

@@ -92,6 +92,8 @@ class ApprovalRequest(Struct, frozen=True):
     for_log: str = ""
     denied_before: str = ""
     diff: str = ""
+    added: int = 0
+    removed: int = 0
     trouble: str = ""
     by: str = ""
 

@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from holdfast.terminal.cards import diff_totals, is_diff, render_diff
+from holdfast.terminal.cards import is_diff, render_diff
 from holdfast.terminal.interface import ApprovalDecision, ApprovalRequest, ChoiceAnswer, ChoiceQuestion
 from holdfast.terminal.safe_text import one_line, sanitize
 
@@ -27,6 +27,8 @@ T = TypeVar("T", ApprovalDecision, ChoiceAnswer)
 
 GRACE = 0.6
 """Seconds in which a key still belongs to what was being typed."""
+MOST_ROWS = 400
+"""Lines of a change that are shown at first."""
 RESERVED_ROWS = {"-tiny": 11, "-short": 15, "-tall": 25}
 """Rows that a diff leaves for the rest, by the height of the screen: keys and status, on more rows
 prompt and the end of the session, on many also todos."""
@@ -94,6 +96,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         Binding("a", "allow('log')", show=False),
         Binding("p", "allow('pattern')", show=False),
         Binding("n", "write", show=False),
+        Binding("o", "open_diff", show=False),
         Binding("up,k", "scroll_diff(-1)", show=False),
         Binding("down,j", "scroll_diff(1)", show=False),
         Binding("pageup", "scroll_diff(-10)", show=False),
@@ -103,6 +106,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
     def __init__(self, approval: ApprovalRequest, grace: float) -> None:
         super().__init__("approval", f"{approval.name} {one_line(approval.about)}".strip())
         self._approval = approval
+        self._grace = grace
         self._until = time.monotonic() + grace
 
     def compose(self) -> ComposeResult:
@@ -110,9 +114,14 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         yield Static(_reason(asked), id="reason", markup=False)
         if asked.diff or asked.trouble:
             with VerticalScroll(id="change", can_focus=False):
-                yield Static(_change(asked), markup=False)
+                yield Static(_change(asked, MOST_ROWS), markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
         yield Input(placeholder="Why not? The model reads this. Enter denies, Esc goes back.", id="words")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        # What was typed before there was anything to answer may arrive only now.
+        self._until = time.monotonic() + self._grace
 
     def on_resize(self) -> None:
         """The keys stay on the screen, however long the diff is."""
@@ -124,15 +133,22 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         if time.monotonic() < self._until and event.is_printable and event.character:
             event.stop()
             event.prevent_default()
+            # Somebody is typing: an answer needs a moment of silence.
+            self._until = time.monotonic() + self._grace
             self.post_message(StrayKey(event.character))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """No key is an answer in the first moment."""
+        """No key is an answer before a moment of silence."""
         return time.monotonic() >= self._until and super().check_action(action, parameters)
 
     def action_allow(self, decision: Literal["once", "log", "pattern"]) -> None:
         if decision != "pattern" or offers_rule(self._approval):
             self.give(ApprovalDecision(decision))
+
+    def action_open_diff(self) -> None:
+        """Show the whole change."""
+        for change in self.query("#change Static").results(Static):
+            change.update(_change(self._approval))
 
     def action_scroll_diff(self, by: int) -> None:
         for change in self.query("#change"):
@@ -153,12 +169,16 @@ def _reason(asked: ApprovalRequest) -> Content:
     return Content("\n").join(lines)
 
 
-def _change(asked: ApprovalRequest) -> Content:
+def _change(asked: ApprovalRequest, most: int = 0) -> Content:
+    """What would change; with `most`, the first rows of it and the key that opens the rest."""
     if asked.trouble:
         return Content.styled(sanitize(asked.trouble), "$warning")
     if not is_diff(asked.diff):
         return Content(sanitize(asked.diff))
-    return Content("\n").join([Content.styled(diff_totals(asked.diff), "dim"), render_diff(asked.diff)])
+    totals = f"+{asked.added:,} -{asked.removed:,}"
+    if most and asked.diff.count("\n") > most + 2:
+        totals += f" · the first {most} lines of the change; o opens the whole"
+    return Content("\n").join([Content.styled(totals, "dim"), render_diff(asked.diff, most)])
 
 
 def offers_rule(asked: ApprovalRequest) -> bool:

@@ -147,10 +147,13 @@ class AgentScreenSession:
 
     async def _approval(self, question: ApprovalQuestion, who: WaitingSubAgent | None) -> ApprovalRequest:
         call, diff, trouble = question.call, "", ""
+        counts = {"lines_added": 0, "lines_removed": 0}
         if call.name in CHANGES:
             tool = (who.toolbox if who else self.coding.agent.toolbox).find(call.name)
             result = await tool.run({**call.arguments, "dry_run": True}, self.coding.workspace)
             diff, trouble = ("", f"It would fail. {result.shown}") if result.is_error else (result.shown, "")
+            data = result.envelope.data
+            counts = {name: number for name in counts if isinstance(number := data.get(name), int)}
         elif call.name != "Bash":
             diff = "\n".join(f"{name}: {value}" for name, value in call.arguments.items())
         return ApprovalRequest(
@@ -161,6 +164,8 @@ class AgentScreenSession:
             for_log=question.for_log,
             denied_before=question.denied_before,
             diff=diff,
+            added=counts.get("lines_added", 0),
+            removed=counts.get("lines_removed", 0),
             trouble=trouble,
             by=who.title if who else "",
         )

@@ -37,6 +37,8 @@ MOST_NEW_ROWS = 10
 """Rows of a new file: its text is in the call."""
 
 MOST_SHOWN = 400
+MOST_DRY_SHOWN = 20_000
+"""Rows of a diff that a person is shown after a change, and before one is approved."""
 """Rows of a diff that a person is shown."""
 
 MOST_CHANGES = 200
@@ -174,7 +176,7 @@ def _change_result(change: PlannedChange, mtime_ns: int, step: int) -> ToolResul
     most = MOST_ROWS if before else MOST_NEW_ROWS
     rows = first_rows(unified_diff(old, new, changes, context=1), most)
     head = _headline(change, len(new), is_same=before == after)
-    shown = first_rows(unified_diff(old, new, changes), MOST_SHOWN)
+    shown = first_rows(unified_diff(old, new, changes), MOST_DRY_SHOWN if change.dry_run else MOST_SHOWN)
     names = [f"--- {path if before else '/dev/null'}", f"+++ {path}"] if shown else []
     listed = [[c.first, c.last, c.new_first, c.new_last] for c in changes]
     if is_hull := len(listed) > MOST_CHANGES:
