@@ -51,6 +51,20 @@ def store_path(options: AgentOptions, config: Config, env: Mapping[str, str]) ->
     return options.store or (Path(config.store) if config.store else default_path(env))
 
 
+def snapshots_path(store: Path) -> Path:
+    return store.with_name(f"{store.name}.snapshots")
+
+
+def _own_files(store: Path, env: Mapping[str, str]) -> list[str]:
+    """What commands of an agent must not read: the logs of other work, and what a person trusts."""
+    parts = [
+        store,
+        *(store.with_name(f"{store.name}{end}") for end in ("-wal", "-shm")),
+        snapshots_path(store),
+    ]
+    return [str(path.absolute()) for path in (*parts, config_folder(env))]
+
+
 def resolve_config(
     options: AgentOptions, env: Mapping[str, str], model: Model | None = None
 ) -> ResolvedConfig:
@@ -64,8 +78,10 @@ def resolve_config(
     )
     for rule in options.allow:
         permissions = permissions.allowing(rule)
+    store = store_path(options, config, env)
+    permissions = replace(permissions, hidden=(*permissions.hidden, *_own_files(store, env)))
     wanted = options.sandbox or permissions.sandbox
-    sandbox = find_sandbox(wanted, with_network=permissions.network)
+    sandbox = find_sandbox(wanted)
     is_unconfined = isinstance(sandbox, Unconfined) and wanted != "off"
     chosen, entry, is_local = model, ModelEntry(name=model.name if model else ""), False
     if chosen is None:
@@ -85,13 +101,13 @@ def resolve_config(
         profile=loaded.profile.scaled_to(options.budget) if options.budget else loaded.profile,
         permissions=permissions,
         sandbox=sandbox,
-        store=store_path(options, config, env),
+        store=store,
         mode=options.mode,
         is_local=is_local,
         notes=(
             *([distrust] if distrust else []),
             *loaded.warnings,
-            *([sandbox.description] if is_unconfined else []),
+            *([sandbox.describe()] if is_unconfined else []),
             *([guessed] if not (entry.window or options.budget or model) else []),
         ),
     )
@@ -112,7 +128,7 @@ def make_agent_config(
         permissions=resolved.permissions,
         mode=resolved.mode,
         sandbox=resolved.sandbox,
-        snapshots=resolved.store.with_name(f"{resolved.store.name}.snapshots"),
+        snapshots=snapshots_path(resolved.store),
         compacts_in_background=not resolved.is_local,
         watch=watch,
     )

@@ -52,6 +52,8 @@ def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts:
 
 
 def _widens(key: str, value: Json) -> bool:
+    if key == "hidden":
+        return any(isinstance(path, str) and path.strip().startswith("!") for path in value or ())
     return key in WIDENING or (key in SAFE_VALUES and value not in SAFE_VALUES[key])
 
 

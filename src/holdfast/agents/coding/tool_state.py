@@ -194,7 +194,12 @@ def new_tool_state(
         step=lambda: len(session.window.transcript.steps),
         protected=(config.snapshots,) if config.snapshots else (),
     )
-    shell = Shell(sandbox=config.sandbox, passes=config.permissions.variables)
+    shell = Shell(
+        sandbox=config.sandbox,
+        access="network" if config.permissions.network else "write",
+        hidden=config.permissions.hidden,
+        passes=config.permissions.variables,
+    )
     return ToolState(files, shell, TodoList(), skills or Skills([]), session_recall_tool(session))
 
 

@@ -68,6 +68,8 @@ class Permissions(Struct, frozen=True):
     network: bool = False
     variables: tuple[str, ...] = ()
     """Variables that commands get although their names look like secrets."""
+    hidden: tuple[str, ...] = ()
+    """Files that commands cannot read, besides the usual ones; with `!` before it, one of those that they can."""
 
     def allowing(self, rule: str) -> "Permissions":
         """These permissions with one more rule that a person gave."""
@@ -83,7 +85,7 @@ def default_permissions() -> Permissions:
 
 def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[str] = ()) -> Permissions:
     """A `[permissions]` table. `tools` are further tools that rules may name, besides the built-in ones."""
-    known = (*LISTS, "folders", "mode", "sandbox", "network", "variables")
+    known = (*LISTS, "folders", "mode", "sandbox", "network", "variables", "hidden")
     for key in table:
         if key not in known:
             names = ", ".join(f"`{name}`" for name in known)
@@ -102,6 +104,7 @@ def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[
         sandbox=_choice(table, "sandbox", get_args(SandboxChoice), "auto", where),
         network=_choice(table, "network", (True, False), False, where),
         variables=tuple(_texts(table.get("variables", []), f"{where}: `permissions.variables`")),
+        hidden=tuple(_texts(table.get("hidden", []), f"{where}: `permissions.hidden`")),
     )
 
 

@@ -38,7 +38,7 @@ class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def bash_tool(shell: Shell) -> Tool:
-    prompt = f"{prompt_beside(__file__)}\n\n{shell.sandbox.description}"
+    prompt = f"{prompt_beside(__file__)}\n\n{shell.sandbox.describe(shell.access)}"
     return TypedTool("Bash", BashArguments, prompt, partial(bash, shell=shell))
 
 

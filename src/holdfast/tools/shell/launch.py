@@ -1,22 +1,26 @@
-"""The program between us and bash: it ties the shell to our life, and on request to its folders.
+"""The program between us and a command: it ties the command to our life, and on request to its folders.
 
 Rule: it imports nothing of ours, since it runs isolated and without packages. If a restriction fails, nothing is
 started.
 
-    launch.py FLAGS COUNT PATH... PROGRAM ARGUMENT...
+    launch.py [join=PID] [write=PATH]... [read=PATH]... [close=metadata] [close=network] -- PROGRAM ARGUMENT...
 
-The `COUNT` paths may be written to if FLAGS has `w`; with `n` TCP is refused. In any case the shell inherits
-orphans (so that a process that leaves its group is still found below it), and is killed when the thread that
-started it ends.
+With `join` it enters the user and network namespaces of a process. With `write`, files are written below these
+paths only; with `read`, the content of files is read only below these and the `write` paths. `close=metadata`
+refuses what changes a file's mode, owner, times or attributes, which Landlock does not hold; `close=network`
+refuses sockets.
+In any case the command inherits orphans (so that a process that leaves its group is still found below it), and is
+killed when the thread that started it ends.
 """
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import sys
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 36, 38
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION_FLAG = 1
 RULE_PATH_BENEATH = 1
@@ -24,12 +28,35 @@ RULE_PATH_BENEATH = 1
 # Rights over files, by bit: 0 run, 1 write, 2 read, 3 list, 4 remove folder, 5 remove file, 6 to 12 make what there
 # is, 13 link or move between folders (second version), 14 truncate (third).
 WRITES = sum(1 << bit for bit in (1, *range(4, 13)))
+READ_FILE = 1 << 2
 REFER, TRUNCATE = 1 << 13, 1 << 14
-FILE_WRITES = (1 << 1) | TRUNCATE
+FILE_RIGHTS = (1 << 1) | READ_FILE | TRUNCATE
 TCP = 0b11
 """Bind and connect (fourth version)."""
 SCOPES = 0b11
 """Abstract sockets of others, and signals to others (sixth version)."""
+
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+
+FILTER_MODE = 2
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+LOAD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+AF_NETLINK = 16
+"""The only family of sockets that stays: with it a program asks the kernel about itself."""
+X32 = 0x40000000
+ARCHITECTURES = {
+    # The kernel's number of an architecture; system calls that change metadata; `socket`.
+    "x86_64": (
+        0xC000003E,
+        (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
+        41,
+    ),
+    "aarch64": (0xC00000B7, (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88), 198),
+}
+NEWER_METADATA = (452, 463, 466, 469)
+"""`fchmodat2`, `setxattrat`, `removexattrat` and `file_setattr`: the same number everywhere."""
+IO_URING = 425
+"""`io_uring_setup`: a queue whose calls no filter sees."""
 
 FAILED = 126
 
@@ -44,6 +71,10 @@ class PathBeneathAttr(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+class FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
 def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
@@ -56,29 +87,72 @@ def landlock_version() -> int:
     return max(int(found), 0)
 
 
-def restrict(paths: list[str], *, without_tcp: bool) -> None:
-    """From now on this process, and everything it starts, can write only below these paths."""
+def can_filter() -> bool:
+    """Whether system calls can be refused on this machine."""
+    return sys.platform == "linux" and os.uname().machine in ARCHITECTURES
+
+
+def join(process: int) -> None:
+    """Enter the user and network namespaces of a process."""
+    for name, kind in (("user", CLONE_NEWUSER), ("net", CLONE_NEWNET)):
+        if os.stat(f"/proc/{process}/ns/{name}").st_ino != os.stat(f"/proc/self/ns/{name}").st_ino:  # noqa: PTH116
+            opened = os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+            _checked(libc().setns(opened, kind))
+            os.close(opened)
+
+
+def restrict(writable: list[str], readable: list[str], *, without_tcp: bool) -> None:
+    """From now on this process, and everything it starts, writes only below the first paths. If there are any of
+    the second, it reads the content of files only below both."""
     version = landlock_version()
     if version < 1:
         raise OSError("the kernel has no Landlock")
-    system = libc()
     writes = WRITES | (REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
-    rules = RulesetAttr(writes, TCP if without_tcp and version >= 4 else 0, SCOPES if version >= 6 else 0)
+    reads = READ_FILE if readable else 0
+    rules = RulesetAttr(
+        writes | reads, TCP if without_tcp and version >= 4 else 0, SCOPES if version >= 6 else 0
+    )
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _checked(
-        system.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
+        libc().syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
     )
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            opened = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
-            rights = writes if os.path.isdir(path) else writes & FILE_WRITES  # noqa: PTH112 - pathlib loads slowly
-            rule = ctypes.byref(PathBeneathAttr(rights, opened))
-            arguments = (ctypes.c_int(ruleset), ctypes.c_int(RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
-            _checked(system.syscall(ADD_RULE, *arguments))
-            os.close(opened)
-    _checked(system.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    _checked(system.syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
+    for path in writable:
+        _add_rule(ruleset, path, writes | reads)
+    for path in readable:
+        _add_rule(ruleset, path, reads)
+    _checked(libc().syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
     os.close(ruleset)
+
+
+def _add_rule(ruleset: int, path: str, rights: int) -> None:
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        opened = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
+        rights = rights if os.path.isdir(path) else rights & FILE_RIGHTS  # noqa: PTH112 - pathlib loads slowly
+        rule = ctypes.byref(PathBeneathAttr(rights, opened))
+        arguments = (ctypes.c_int(ruleset), ctypes.c_int(RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
+        _checked(libc().syscall(ADD_RULE, *arguments))
+        os.close(opened)
+
+
+def refuse_calls(*, metadata: bool, sockets: bool) -> None:
+    """From now on system calls that change metadata, or make sockets, are refused."""
+    architecture, changes, socket = ARCHITECTURES[os.uname().machine]
+    refused = (IO_URING, *((*changes, *NEWER_METADATA) if metadata else ()))
+    # Offsets in what the kernel shows a filter: 0 the call, 4 the architecture, 16 the first argument.
+    steps = [(LOAD, 0, 0, 4), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, REFUSE), (LOAD, 0, 0, 0)]
+    steps += [(JUMP_IF_AT_LEAST, 0, 1, X32), (RETURN, 0, 0, REFUSE)]
+    for number in refused:
+        steps += [(JUMP_IF_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
+    if sockets:
+        steps += [(JUMP_IF_EQUAL, 0, 3, socket), (LOAD, 0, 0, 16), (JUMP_IF_EQUAL, 1, 0, AF_NETLINK)]
+        steps += [(RETURN, 0, 0, REFUSE)]
+    steps += [(RETURN, 0, 0, ALLOW)]
+    packed = b"".join(
+        code.to_bytes(2, sys.byteorder) + bytes((true, false)) + value.to_bytes(4, sys.byteorder)
+        for code, true, false, value in steps
+    )
+    program = FilterProgram(len(steps), ctypes.cast(ctypes.create_string_buffer(packed), ctypes.c_void_p))
+    _checked(libc().prctl(PR_SET_SECCOMP, FILTER_MODE, ctypes.byref(program), 0, 0))
 
 
 def _checked(result: int) -> int:
@@ -86,6 +160,17 @@ def _checked(result: int) -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
+
+
+def _without_gone(command: list[str]) -> list[str]:
+    """A command of bubblewrap without the files to cover that are gone by now: it would fail on them."""
+    out: list[str] = []
+    for word in command:
+        if out[-2:] == ["--ro-bind", "/dev/null"] and not os.path.lexists(word):
+            del out[-2:]
+        else:
+            out.append(word)
+    return out
 
 
 def _environment() -> dict[bytes, bytes]:
@@ -99,21 +184,33 @@ def _environment() -> dict[bytes, bytes]:
 
 
 def main(arguments: list[str]) -> None:
-    flags, count, rest = arguments[0], int(arguments[1]), arguments[2:]
-    command = rest[count:]
+    options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    given: dict[str, list[str]] = {"join": [], "write": [], "read": [], "close": []}
+    for option in options:
+        key, _, value = option.partition("=")
+        given[key].append(value)
     parent = os.getppid()
     try:
+        environment = _environment()
+        # Before the next: entering a user namespace takes back that we are killed with our parent.
+        for process in given["join"]:
+            join(int(process))
+            command = _without_gone(command)
         system = libc()
         system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         system.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             sys.exit(FAILED)
-        if "w" in flags:
-            restrict(rest[:count], without_tcp="n" in flags)
+        if given["write"] or given["close"]:
+            _checked(system.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        if given["write"]:
+            restrict(given["write"], given["read"], without_tcp="network" in given["close"])
+        if given["close"] and can_filter():
+            refuse_calls(metadata="metadata" in given["close"], sockets="network" in given["close"])
         # Python ignores both, and ignored signals stay ignored in the program that follows.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-        os.execve(command[0], command, _environment())  # noqa: S606 - that is its purpose
+        os.execve(command[0], command, environment)  # noqa: S606 - that is its purpose
     except OSError as error:
         sys.stderr.write(f"holdfast: the shell could not be started: {error}\n")
         sys.exit(FAILED)

@@ -1,17 +1,19 @@
 """What commands cannot do, whatever they are: a sandbox of the operating system, where there is one.
 
-Rule: a sandbox is used only after it has run once. `description` tells the person and the model what holds, also
-where nothing does. Every mount closes something; what it names may change at any moment, so nothing is opened here,
-and what is gone when the sandbox starts is no reason to fail.
+Rule: a sandbox is used only after it has held once, in a test that tries to get out. `describe` tells the person
+and the model what holds, also where nothing does. Every mount closes something; what it names may change at any
+moment, so nothing is opened here, and what is gone when the sandbox starts is no reason to fail.
 
-Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, its own process ids and no network.
-Landlock, in the kernel, only refuses: writes outside the roots and TCP, but not UDP and not `.git`. Neither
-protects you later: a program in the workspace that you run then may be one that a command left there.
+Bubblewrap gives a read-only world, a private `/tmp`, its own process ids, and one network for all commands of a
+session that leads nowhere else. Landlock, in the kernel, only refuses; docs/tools.md says what it cannot hold.
+Neither protects you later: a program in the workspace that you run then may be one that a command left there.
 """
 
 import contextlib
 import os
+import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -20,31 +22,218 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.tools.commands.reader import read_script
-from holdfast.tools.commands.syntax import UnreadableScript
-from holdfast.tools.commands.walk import does_name
 from holdfast.tools.shell import launch
+from holdfast.tools.shell.hidden_files import present
 
-GIT_PROGRAMS = frozenset(
-    "git gh jj hub gt tig lazygit pre-commit lefthook git-lfs git-town git-cliff".split()
-)
+Access = Literal["read", "write", "network", "full"]
+"""What a command may touch: `read` changes nothing but temporary files, `write` also the workspace, `network` also
+reaches the network, and `full` has no sandbox."""
+
+WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
+"""`auto` takes the best available, or none; a name is required to work."""
+
+_GIT = re.compile(r"(?<![\w.-])(?:git|gh|jj|hub|gt|tig|lazygit|pre-commit|lefthook)(?![\w/.-])")
 """A command must name one of these programs to write to `.git`."""
-_GUARDED = ("hooks", "config", "config.worktree")
+_GUARDED = ("hooks", "config", "config.worktree", "commondir")
 """Parts of a repository that no command may write: they name programs that Git runs."""
 MOST_MODULES = 200
 MOST_SOCKETS = 200
-_HIDDEN = ("/run/", "/var/run/", "/tmp/", "/dev/", "/proc/")  # noqa: S108 - the sandbox has its own
+_PRIVATE = ("/run/", "/var/run/", "/tmp/", "/dev/", "/proc/")  # noqa: S108 - the sandbox has its own
+_DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty".split())
+"""Devices that may be written to. Terminals are not among them, since the person's are there too."""
+PROBE_SECONDS = 10
+
+
+class SandboxScope(Struct, frozen=True):
+    """Where a command works and what it may touch."""
+
+    roots: tuple[str, ...]
+    folder: str
+    """Where it starts."""
+    temporary: str
+    """The folder of its temporary files, which it may always write to."""
+    access: Access = "write"
+    hidden: tuple[str, ...] = ()
+    """Files and folders that it cannot read; they need not exist."""
+    names_git: bool = False
+    """Whether the command itself names Git, and so may write to a repository."""
+    network: int = 0
+    """A process whose network it shares; 0 for a network of its own."""
+
+
+class Sandbox(Struct, frozen=True):
+    """**Contract:** `arguments` wraps a command line whose first word is an absolute path. The first sentence of
+    `describe` says where commands write and whether there is a network: a short definition of Bash has no more."""
+
+    name: ClassVar[str]
+
+    def describe(self, access: Access = "write") -> str:
+        raise NotImplementedError
+
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self, scope: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - for others
+        return {}
+
+    def open_network(self) -> "SessionNetwork | None":
+        """One network for all commands of a session; None where each has to do without."""
+        return None
+
+
+def _launcher(options: Iterable[str], command: list[str]) -> list[str]:
+    return [sys.executable, "-I", "-S", launch.__file__, *options, "--", *command]
+
+
+class Unconfined(Sandbox, frozen=True):
+    """No sandbox. `missing` says why none was found, if one was wanted."""
+
+    name = "none"
+    missing: str = ""
+
+    def describe(self, access: Access = "write") -> str:  # noqa: ARG002 - for others
+        why = f" ({self.missing})" if self.missing else ""
+        return f"No sandbox{why}: commands can do all that the user who runs them can."
+
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:  # noqa: ARG002 - for others
+        return _launcher((), command) if sys.platform == "linux" else command
+
+
+class Landlock(Sandbox, frozen=True):
+    name = "landlock"
+    version: int
+
+    def describe(self, access: Access = "write") -> str:
+        where = "only in `$TMPDIR`" if access == "read" else "only in the workspace and `$TMPDIR`"
+        summary = f"Sandbox (Landlock): commands write {where}"
+        if access == "network":
+            return f"{summary}; the network is open. Files with secrets cannot be read."
+        if launch.can_filter():
+            return f"{summary}; there is no network, not even loopback. Files with secrets cannot be read."
+        if self.version >= 4:
+            return f"{summary}; TCP connections and servers are refused. UDP and Unix sockets are not."
+        return f"{summary}; the network is open, since this kernel's Landlock cannot close it."
+
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
+        if scope.access == "full":
+            return Unconfined().arguments(command, scope)
+        roots = scope.roots if scope.access != "read" else ()
+        options = [f"write={path}" for path in (*roots, scope.temporary, *_DEVICES)]
+        options += [f"read={path}" for path in (*_all_but(present(scope.hidden)), "/proc/self")]
+        options += ["close=metadata"] if scope.access == "read" else []
+        options += ["close=network"] if scope.access != "network" else []
+        return _launcher(options, command)
+
+    def environment(self, scope: SandboxScope) -> dict[str, str]:
+        return {"TMPDIR": scope.temporary} if scope.access != "full" else {}
+
+
+def _all_but(hidden: Sequence[str]) -> Iterator[str]:
+    """Paths that together hold every file but the hidden ones and those about processes. Links are left out: what
+    they lead to has a path of its own."""
+    closed = (*hidden, "/proc/1")
+    waiting = ["/"]
+    while waiting:
+        folder = waiting.pop()
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                is_process = folder == "/proc" and entry.name.isdigit()
+                if entry.is_symlink() or is_process or entry.path in closed:
+                    continue
+                if any(path.startswith(f"{entry.path}/") for path in closed):
+                    waiting.append(entry.path)
+                else:
+                    yield entry.path
+
+
+class Bubblewrap(Sandbox, frozen=True):
+    name = "bubblewrap"
+    program: str
+
+    def describe(self, access: Access = "write") -> str:
+        where = (
+            "only in a private `/tmp`" if access == "read" else "only in the workspace and a private `/tmp`"
+        )
+        reached = "the network is open" if access == "network" else "no network but loopback"
+        return (
+            f"Sandbox (bubblewrap): commands write {where}; {reached}. Everything else is read-only, and files "
+            "with secrets are hidden; only commands that name `git` themselves may write to `.git`, and none to "
+            "its config or hooks. The commands of this session share loopback: a server in the background can be "
+            "reached. Processes that a command leaves running end with it."
+        )
+
+    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
+        if scope.access == "full":
+            return Unconfined().arguments(command, scope)
+        words = [self.program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        # Services have their sockets there, and a read-only file system does not close them.
+        words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
+        words += ["--bind", scope.temporary, "/tmp"]  # noqa: S108 - the private one
+        words += [*closed_kernel(), *closed_sockets(scope.roots)]
+        hidden = present(scope.hidden)
+        around = [path for path in hidden if any(root.startswith(f"{path}/") for root in scope.roots)]
+        words += closed_files(around)
+        for root in scope.roots:
+            words += ["--ro-bind" if scope.access == "read" else "--bind", root, root]
+        for root in scope.roots if scope.access != "read" else ():
+            words += closed_repository(root, is_named=scope.names_git)
+        words += closed_files(path for path in hidden if path not in around)
+        words += "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-user-try".split()
+        if scope.access != "network" and not scope.network:
+            words.append("--unshare-net")
+        words += ["--cap-drop", "ALL", "--die-with-parent", "--chdir", scope.folder, "--", *command]
+        is_shared = scope.network and scope.access != "network"
+        return _launcher([f"join={scope.network}"], words) if is_shared else words
+
+    def environment(self, scope: SandboxScope) -> dict[str, str]:
+        return {"TMPDIR": "/tmp"} if scope.access != "full" else {}  # noqa: S108 - the private one
+
+    def open_network(self) -> "SessionNetwork | None":
+        return SessionNetwork(self.program)
+
+
+_HOLDER = "--dev-bind / / --unshare-user-try --unshare-net --cap-drop ALL --die-with-parent".split()
+
+
+class SessionNetwork:
+    """A network with nothing but loopback, held open by a process that waits until `close`."""
+
+    def __init__(self, program: str) -> None:
+        told, tell = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - a fixed command
+                [program, *_HOLDER, "--info-fd", str(tell), "--", shutil.which("cat") or "/bin/cat"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(tell,),
+            )
+        finally:
+            os.close(tell)
+        with open(told, "rb") as said:  # noqa: PTH123 - a descriptor
+            try:
+                self.process: int = msgspec.json.decode(said.read())["child-pid"]
+            except (msgspec.DecodeError, KeyError, TypeError):
+                self.close()
+                raise OSError("a network for the session could not be made") from None
+
+    @property
+    def is_open(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
 def names_git(command: str) -> bool:
-    """Whether a command itself names Git; for one that cannot be read, whether it contains the word."""
-    try:
-        return does_name(read_script(command), GIT_PROGRAMS)
-    except UnreadableScript:
-        return "git" in command
+    """Whether a command contains the name of Git, or of a program that works on repositories."""
+    return bool(_GIT.search(command))
 
 
 def closed_kernel() -> list[str]:
@@ -71,12 +260,20 @@ def closed_sockets(roots: Sequence[str]) -> list[str]:
     bound = {row[7] for row in rows if len(row) == 8 and row[7].startswith("/")}
     own = tuple(f"{root}/" for root in roots)
     open_to_us = []
-    for path in sorted(path for path in bound if not path.startswith((*_HIDDEN, *own))):
+    for path in sorted(path for path in bound if not path.startswith((*_PRIVATE, *own))):
         with contextlib.suppress(OSError, ValueError):
             # Without write permission nobody can connect, and bubblewrap would fail on what it cannot reach.
             if stat.S_ISSOCK(os.lstat(path).st_mode) and os.access(path, os.W_OK):
                 open_to_us.append(path)
-    return [word for path in open_to_us[:MOST_SOCKETS] for word in ("--ro-bind", "/dev/null", path)]
+    return closed_files(open_to_us[:MOST_SOCKETS])
+
+
+def closed_files(paths: Iterable[str]) -> list[str]:
+    """Folders that look empty, and files and sockets with nothing behind them."""
+    words: list[str] = []
+    for path in paths:
+        words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]  # noqa: PTH112
+    return words
 
 
 def closed_repository(root: str, *, is_named: bool) -> list[str]:
@@ -108,130 +305,21 @@ def _read_only(paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in ("--ro-bind-try", path, path)]
 
 
-WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
-"""`auto` takes the best available, or none; a name is required to work."""
-
-PROBE_SECONDS = 10
-_DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty".split())
-"""Devices that may be written to. Terminals are not among them, since the person's are there too."""
-
-
-class SandboxScope(Struct, frozen=True):
-    """Where a command works: the roots, the folder it starts in, and a folder for temporary files."""
-
-    roots: tuple[str, ...]
-    folder: str
-    temporary: str
-    names_git: bool = False
-    """Whether the command itself names Git, and so may write to a repository."""
-
-
-class Sandbox(Struct, frozen=True):
-    """**Contract:** `arguments` wraps a command line whose first word is an absolute path. The first sentence of
-    `description` says where commands write and whether there is a network; a short definition of Bash has no
-    more."""
-
-    name: ClassVar[str]
-
-    @property
-    def description(self) -> str:
-        raise NotImplementedError
-
-    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
-        raise NotImplementedError
-
-    def environment(self, scope: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - for others
-        return {}
-
-
-def _launcher(flags: str, paths: list[str], command: list[str]) -> list[str]:
-    return [sys.executable, "-I", "-S", launch.__file__, flags, str(len(paths)), *paths, *command]
-
-
-class Unconfined(Sandbox, frozen=True):
-    """No sandbox. `missing` says why none was found, if one was wanted."""
-
-    name = "none"
-    missing: str = ""
-
-    @property
-    def description(self) -> str:
-        why = f" ({self.missing})" if self.missing else ""
-        return f"No sandbox{why}: commands can do all that the user who runs them can."
-
-    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:  # noqa: ARG002 - for others
-        return _launcher("-", [], command) if sys.platform == "linux" else command
-
-
-class Landlock(Sandbox, frozen=True):
-    name = "landlock"
-    version: int
-    with_network: bool = False
-
-    @property
-    def description(self) -> str:
-        summary = "Sandbox (Landlock): commands write only in the workspace and `$TMPDIR`"
-        if self.with_network:
-            return f"{summary}; the network is open."
-        if self.version >= 4:
-            return f"{summary}; TCP connections and servers are refused. UDP and Unix sockets are not."
-        return f"{summary}; the network is open, since this kernel's Landlock cannot close it."
-
-    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
-        flags = "w" if self.with_network else "wn"
-        return _launcher(flags, [*scope.roots, scope.temporary, *_DEVICES], command)
-
-    def environment(self, scope: SandboxScope) -> dict[str, str]:
-        return {"TMPDIR": scope.temporary}
-
-
-class Bubblewrap(Sandbox, frozen=True):
-    name = "bubblewrap"
-    program: str
-    with_network: bool = False
-
-    @property
-    def description(self) -> str:
-        net = "the network is open" if self.with_network else "no network but loopback"
-        return (
-            f"Sandbox (bubblewrap): commands write only in the workspace and a private `/tmp`; {net}. "
-            "Everything else is read-only; only commands that name `git` themselves may write to `.git`, and "
-            "none to its config or hooks. Processes that a command leaves running end with it."
-        )
-
-    def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
-        words = [self.program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        # Services have their sockets there, and a read-only file system does not close them.
-        words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
-        words += ["--bind", scope.temporary, "/tmp"]  # noqa: S108 - the private one
-        words += [*closed_kernel(), *closed_sockets(scope.roots)]
-        for root in scope.roots:
-            words += ["--bind", root, root]
-        for root in scope.roots:
-            words += closed_repository(root, is_named=scope.names_git)
-        words += "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-user-try".split()
-        words += [] if self.with_network else ["--unshare-net"]
-        return [*words, "--cap-drop", "ALL", "--die-with-parent", "--chdir", scope.folder, "--", *command]
-
-    def environment(self, scope: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - the protocol's
-        return {"TMPDIR": "/tmp"}  # noqa: S108 - the private one
-
-
-def find_sandbox(wanted: WantedSandbox = "auto", *, with_network: bool = False) -> Sandbox:
-    """The sandbox that works here. InputError if a required one does not."""
+def find_sandbox(wanted: WantedSandbox = "auto") -> Sandbox:
+    """The sandbox that holds here. InputError if a required one does not."""
     if wanted == "off":
         return Unconfined()
     program, version = shutil.which("bwrap"), launch.landlock_version()
     # Best first; None if it is not installed.
     found: dict[str, Sandbox | None] = {
-        "bubblewrap": Bubblewrap(program, with_network) if program else None,
-        "landlock": Landlock(version, with_network) if version else None,
+        "bubblewrap": Bubblewrap(program) if program else None,
+        "landlock": Landlock(version) if version else None,
     }
     missing = []
     for name, sandbox in found.items():
         if wanted not in ("auto", name):
             continue
-        trouble = _trouble(sandbox) if sandbox else "not installed"
+        trouble = self_test(sandbox) if sandbox else "not installed"
         if sandbox and not trouble:
             return sandbox
         missing.append(f"{name}: {trouble}")
@@ -240,17 +328,44 @@ def find_sandbox(wanted: WantedSandbox = "auto", *, with_network: bool = False) 
     raise InputError(f"the sandbox `{wanted}` does not work here: {'; '.join(missing)}")
 
 
-def _trouble(sandbox: Sandbox) -> str:
-    """Why a sandbox does not work here; empty if it does."""
-    program = shutil.which("true") or "/bin/true"
-    with tempfile.TemporaryDirectory() as folder:
-        root = str(Path(folder).resolve())
-        command = sandbox.arguments([program], SandboxScope((root,), root, root))
+_PROBE = """
+cd root && echo > inside && [ -e inside ] || echo "nothing can be written in the workspace"
+(echo > ../outside) 2>/dev/null && echo "a file outside was written"
+(read -r line < ../hidden && [ -n "$line" ]) 2>/dev/null && echo "a hidden file was read"
+(: > /dev/tcp/127.0.0.1/"$1") 2>/dev/null && echo "a server outside was reached"
+exit 0
+"""
+
+
+def self_test(sandbox: Sandbox) -> str:
+    """Why a sandbox does not hold here; empty if it does. A command in it tries to get out."""
+    bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+    if not bash:
+        return "there is no `bash` to try it with"
+    with contextlib.ExitStack() as stack:
+        # Not below `/tmp`, which bubblewrap replaces.
+        place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None  # noqa: S108
+        top = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=place))).resolve()
+        (top / "root").mkdir()
+        (top / "temporary").mkdir()
+        (top / "hidden").write_text("secret\n")
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        scope = SandboxScope(
+            (str(top / "root"),), str(top), str(top / "temporary"), hidden=(str(top / "hidden"),)
+        )
+        port = str(server.getsockname()[1])
+        command = [bash, "--noprofile", "--norc", "-c", _PROBE, "bash", port]
         try:
             done = subprocess.run(  # noqa: S603 - a fixed command
-                command, capture_output=True, timeout=PROBE_SECONDS, check=False, stdin=subprocess.DEVNULL
+                sandbox.arguments(command, scope),
+                capture_output=True,
+                timeout=PROBE_SECONDS,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                cwd=top,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
+    escaped = done.stdout.decode("utf-8", "replace").strip().replace("\n", ", ")
     message = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-    return (message or f"it ended with code {done.returncode}") if done.returncode else ""
+    return escaped or ((message or f"it ended with code {done.returncode}") if done.returncode else "")

@@ -27,9 +27,10 @@ from holdfast.errors import InputError
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
+from holdfast.tools.shell.hidden_files import hidden_paths
 from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
 from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob
-from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, Unconfined, names_git
+from holdfast.tools.shell.sandbox import Access, Sandbox, SandboxScope, SessionNetwork, Unconfined, names_git
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
 
@@ -90,11 +91,16 @@ class Shell:
         self,
         *,
         sandbox: Sandbox | None = None,
+        access: Access = "write",
+        hidden: Iterable[str] = (),
         limits: ShellLimits | None = None,
         environment: Mapping[str, str] | None = None,
         passes: Iterable[str] = (),
     ) -> None:
         self.sandbox: Sandbox = sandbox or Unconfined()
+        self.access: Access = access
+        self._hidden = hidden_paths(hidden)
+        self._network: SessionNetwork | None = None
         self.limits = limits or ShellLimits()
         self._longest_end = self.limits.grace + KILL_WAIT + 1
         """Seconds within which a process that is asked to end has ended, or is out of reach."""
@@ -148,7 +154,15 @@ class Shell:
                 pass
         temporary = self._folder.path / "tmp"
         temporary.mkdir(mode=0o700, exist_ok=True)
-        scope = SandboxScope(workspace.roots, place.path, str(temporary), names_git(command))
+        scope = SandboxScope(
+            workspace.roots,
+            place.path,
+            str(temporary),
+            access=self.access,
+            hidden=self._hidden,
+            names_git=names_git(command),
+            network=self._shared_network() if self.access in ("read", "write") else 0,
+        )
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
         names = [name, f"{name}-stderr"] if separate_stderr else [name]
@@ -169,6 +183,15 @@ class Shell:
             grace=self.limits.grace,
         )
         return job
+
+    def _shared_network(self) -> int:
+        """The process that holds the network of this session open; 0 if the sandbox has none to share."""
+        if self._network and not self._network.is_open:
+            self._network.close()
+            self._network = None
+        if self._network is None:
+            self._network = self.sandbox.open_network()
+        return self._network.process if self._network else 0
 
     async def run(
         self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
@@ -237,6 +260,8 @@ class Shell:
         for job in self.jobs.values():
             job.join(self._longest_end)
         kill_family(f"{self._token}.")
+        if self._network:
+            self._network.close()
         for job in self.jobs.values():
             for output in job.outputs:
                 output.close()
