@@ -171,6 +171,17 @@ def test_what_the_system_refuses_is_said(workspace, home):
     assert code(workspace.replace_file, "file.txt", b"") == "PERMISSION_DENIED"
 
 
+def test_a_write_keeps_extended_attributes(workspace, home):
+    file = home / "root/labelled.txt"
+    file.write_text("old")
+    try:
+        os.setxattr(file, "user.label", b"kept")
+    except (OSError, AttributeError):
+        pytest.skip("there are no extended attributes here")
+    workspace.replace_file("labelled.txt", b"new")
+    assert (file.read_text(), os.getxattr(file, "user.label")) == ("new", b"kept")
+
+
 def test_a_write_keeps_the_mode_and_makes_missing_folders(workspace, home):
     script = home / "root" / "run.sh"
     script.write_text("old")

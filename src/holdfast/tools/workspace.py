@@ -153,8 +153,9 @@ class Workspace:
         check: Callable[[WorkspacePath], None] = lambda _: None,
     ) -> os.stat_result:
         """Write a whole file and return its status: the old one stays until the new one is complete on disk.
-        Missing folders are created; mode and owner of an old file stay. CONFLICT if what is there is not what is
-        `expected`, which is checked right before the rename, since no system compares and renames in one step.
+        Missing folders are created; mode, owner and extended attributes of an old file stay. CONFLICT if what is
+        there is not what is `expected`, which is checked right before the rename, since no system compares and
+        renames in one step.
         `check` may refuse the place that is written to, since a path may have changed its meaning a moment ago."""
         place = self.locate(path)
         check(place)

@@ -114,6 +114,7 @@ def replace_in(
             file.write(data)
             file.flush()
             if old:
+                _keep_attributes(file.fileno(), parent, name)
                 _keep_owner_and_mode(file.fileno(), old)
             os.fsync(file.fileno())
             check()
@@ -126,6 +127,21 @@ def replace_in(
         raise
     os.fsync(parent)
     return status
+
+
+def _keep_attributes(descriptor: int, parent: int, name: str) -> None:
+    """Give a new file the extended attributes of the old one, access lists included, where the system has them."""
+    if not hasattr(os, "listxattr"):
+        return
+    with contextlib.suppress(OSError):
+        old = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            for attribute in os.listxattr(old):
+                # Some are the system's own, and only it may set them.
+                with contextlib.suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
+        finally:
+            os.close(old)
 
 
 def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
