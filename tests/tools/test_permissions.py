@@ -79,6 +79,47 @@ def test_what_each_mode_lets_pass(mode, wanted):
     assert {name: decided(call, mode).verdict for name, call in calls.items()} == wanted
 
 
+CONFINED = CallContext((ROOT,), ROOT, is_confined=True)
+READ, WRITE, NETWORK, FULL = "read", "write", "network", "full"
+
+
+@pytest.mark.parametrize(
+    ("mode", "command", "asked_for", "verdict", "access"),
+    [
+        ("plan", "rm -rf /", "", "allow", READ),
+        ("plan", "curl example.org", FULL, "allow", READ),
+        ("ask", "git show HEAD", "", "allow", READ),
+        ("ask", "git show HEAD", WRITE, "allow", READ),
+        ("ask", "echo x > a", "", "ask", WRITE),
+        ("ask", "rm -rf /", "", "ask", WRITE),
+        ("ask", "npm test", "", "ask", WRITE),
+        ("ask", "npm install", NETWORK, "ask", NETWORK),
+        ("edit", "rm -rf /", "", "allow", WRITE),
+        ("edit", "npm test", WRITE, "allow", WRITE),
+        ("edit", "npm test", READ, "allow", READ),
+        ("edit", "npm install", NETWORK, "ask", NETWORK),
+        ("edit", "make install", FULL, "ask", FULL),
+        ("auto", "npm install", NETWORK, "allow", NETWORK),
+        ("auto", "make install", FULL, "ask", FULL),
+        ("edit", "npm test", "everything", "allow", WRITE),
+    ],
+)
+def test_in_a_sandbox_what_a_command_may_touch_decides(mode, command, asked_for, verdict, access):
+    call = ToolCall("c1", "Bash", {"command": command, "access": asked_for})
+    found = decide(call, mode, default_permissions(), CONFINED)
+    assert (found.verdict, found.access) == (verdict, access)
+
+
+def test_in_a_sandbox_a_persons_rules_still_hold():
+    mine = rules(deny=["Bash(git push:*)"], ask=["Bash(make deploy)"], allow=["Bash(touch:*)"])
+    for mode in ("ask", "edit", "auto"):
+        assert decide(bash("git push origin"), mode, mine, CONFINED).verdict == "deny"
+        assert decide(bash("make deploy"), mode, mine, CONFINED).verdict == "ask"
+        allowed = decide(bash("touch a"), mode, mine, CONFINED)
+        assert (allowed.verdict, allowed.access) == ("allow", WRITE)
+    assert decide(bash("npm test"), "edit", rules(network=True), CONFINED).access == NETWORK
+
+
 @pytest.mark.parametrize("tool", [*READERS, *SESSION], ids=str)
 @pytest.mark.parametrize("mode", ["plan", "ask", "edit", "auto"])
 def test_looking_and_the_session_itself_are_free(mode, tool):

@@ -65,7 +65,16 @@ CALLS = [
     ("Write", {"path": "new/b.txt", "content": "b\n"}),
     ("Bash", {"command": "seq 9", "run_in_background": True}),
     ("BashOutput", {"id": "b1", "lines": "2-3", "wait": 20}),
-    ("Bash", {"command": "seq 3; echo no >&2", "timeout": 20, "separate_stderr": True}),
+    (
+        "Bash",
+        {
+            "command": "seq 3; echo no >&2",
+            "timeout": 20,
+            "separate_stderr": True,
+            "access": "write",
+            "reason": "it prints",
+        },
+    ),
     ("BashOutput", {}),
     ("BashOutput", {"id": "b1", "grep": "2"}),
     ("BashOutput", {"id": "b1", "bytes": "0-3"}),

@@ -121,10 +121,19 @@ class SessionGate:
 
     async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
         cwd = self._shell.place(self._workspace).path
-        context = call_context(call, self._workspace, cwd, is_read_only=tool.is_read_only)
+        context = call_context(
+            call,
+            self._workspace,
+            cwd,
+            is_read_only=tool.is_read_only,
+            is_confined=self._shell.sandbox.is_confining,
+        )
         checked = await self.permission_gate.check(call, context)
         if checked.event:
             self._session.record(checked.event)
+        if call.name == "Bash":
+            # Commands run one after another, each right after this.
+            self._shell.access = checked.access
         return checked.refusal
 
     def reset(self) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
+from holdfast.tools.access import LEVELS, MEANINGS, Access, is_above
 from holdfast.tools.commands import CommandRules, Judgement, Verdict, judge, pattern_for
 from holdfast.tools.commands.fields import Follow, stay
 from holdfast.tools.permissions.tool_rules import (
@@ -33,6 +34,8 @@ class CallContext(Struct, frozen=True):
     path: str = ""
     is_read_only: bool = False
     follow: Follow = stay
+    is_confined: bool = False
+    """Whether a sandbox holds commands to their access level."""
 
 
 class PermissionDecision(Struct, frozen=True):
@@ -44,6 +47,8 @@ class PermissionDecision(Struct, frozen=True):
     """The part of a command that decides."""
     rule: str = ""
     """The person's rule or the mode that decided, if any."""
+    access: Access = "write"
+    """What a command may touch that is allowed, or that a person allows."""
 
 
 ALLOWED = PermissionDecision("allow")
@@ -96,7 +101,7 @@ def _decide(
     if rule := _hit(permissions.deny, call, context):
         return PermissionDecision("deny", f"the rule `{rule.text}` denies it", rule=rule.text)
     if call.name == "Bash":
-        return _decide_command(call, mode, permissions.commands, context)
+        return _decide_command(call, mode, permissions, context)
     if mode == "plan" and not (context.is_read_only or call.name in HARMLESS_TOOLS):
         return PermissionDecision(
             "deny", f"{PLAN}, and {meant_tool(call)} changes something", rule="plan mode"
@@ -132,12 +137,42 @@ def _decide_change(mode: PermissionMode, rules: CommandRules, context: CallConte
     return ALLOWED
 
 
+def _decide_confined(
+    call: ToolCall, command: str, mode: PermissionMode, permissions: Permissions, context: CallContext
+) -> PermissionDecision:
+    """A command in a sandbox: what it may touch decides, and not what it looks like."""
+    if mode == "plan":
+        return PermissionDecision("allow", access="read")
+    rules = permissions.commands
+    usual: Access = "network" if permissions.network else "write"
+    wanted = next((level for level in LEVELS if level == call.arguments.get("access")), usual)
+    judged = _judged(command, context, rules)
+    if rules.deny and judged.verdict == "deny":
+        return PermissionDecision("deny", judged.reason, part=judged.part)
+    asking = _judged(command, context, replace(rules, deny=rules.ask, ask=())) if rules.ask else None
+    if asking and asking.verdict == "deny":
+        return PermissionDecision("ask", asking.reason, part=asking.part, access=wanted)
+    if is_above(wanted, usual) and (mode != "auto" or wanted == "full"):
+        return PermissionDecision("ask", f"it {MEANINGS[wanted]}", access=wanted)
+    if mode in ("edit", "auto"):
+        return PermissionDecision("allow", access=wanted)
+    looked = _judged(command, context, _writing(rules, "ask"))
+    if looked.verdict == "allow":
+        # Its own rule may allow a command that writes.
+        is_reading = _judged(command, context, replace(_writing(rules, "ask"), allow=())).verdict == "allow"
+        return PermissionDecision("allow", access="read" if is_reading else wanted)
+    return PermissionDecision("ask", looked.reason, part=looked.part, access=wanted)
+
+
 def _decide_command(
-    call: ToolCall, mode: PermissionMode, rules: CommandRules, context: CallContext
+    call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
 ) -> PermissionDecision:
     command = call.arguments.get("command")
     if not isinstance(command, str):
         return ALLOWED  # the tool itself reports what is wrong
+    if context.is_confined:
+        return _decide_confined(call, command, mode, permissions, context)
+    rules = permissions.commands
     real = [place for folder in rules.folders for place in context.follow(folder) or ()]
     rules = replace(rules, folders=(*rules.folders, *real, *context.roots[1:]))
     judged = _judged(command, context, rules)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, ApprovalScope
 from holdfast.messages import ToolCall
+from holdfast.tools.access import Access
 from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD, name_pattern
 from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
 from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide, meant_tool
@@ -72,6 +73,8 @@ class GateResult(Struct, frozen=True):
 
     refusal: ToolResult | None = None
     event: ApprovalGiven | None = None
+    access: Access = "write"
+    """What a command may touch that is not refused."""
 
 
 class PermissionGate:
@@ -99,21 +102,26 @@ class PermissionGate:
             self._denied[for_log(call)] = event.reason or "-"
 
     async def check(self, call: ToolCall, context: CallContext) -> GateResult:
+        decision = decide(call, self.mode, self.permissions, context)
         if earlier := self._earlier(call):
             if earlier.decision != "deny":
-                return GateResult()
+                return GateResult(access=decision.access)
             # A person's denial names no rule.
             by: Literal["person", "policy"] = "policy" if earlier.rule else "person"
             return GateResult(_refused(call, ApprovalAnswer("deny", earlier.reason, by=by)))
-        decision = decide(call, self.mode, self.permissions, context)
         same = for_log(call)
         if decision.verdict == "deny":
             event = ApprovalGiven(call.id, "deny", decision.rule or BUILT_IN, decision.reason)
             return GateResult(_denied(call, decision), event)
         if decision.verdict == "allow" or same in self._same:
-            return GateResult()
+            return GateResult(access=decision.access)
         question = ApprovalQuestion(
-            call, decision.reason, decision.part, decision.pattern, same, self._denied.get(same, "")
+            call,
+            _with_reason(decision.reason, call),
+            decision.part,
+            decision.pattern,
+            same,
+            self._denied.get(same, ""),
         )
         answer = await self.approver.approve(question)
         by_policy = UNATTENDED if answer.by == "policy" else ""
@@ -122,7 +130,7 @@ class PermissionGate:
         given = answer.decision if rule or answer.decision == "deny" else "once"
         event = ApprovalGiven(call.id, given, rule, answer.reason)
         self.restore(event, call)
-        return GateResult(_refused(call, answer) if given == "deny" else None, event)
+        return GateResult(_refused(call, answer) if given == "deny" else None, event, decision.access)
 
     def _earlier(self, call: ToolCall) -> ApprovalGiven | None:
         """The answer that this very call got before a process died. The id alone is not enough: some providers
@@ -132,16 +140,28 @@ class PermissionGate:
         return event if about == call or is_denied else None
 
 
+def _with_reason(reason: str, call: ToolCall) -> str:
+    """Why a call is asked about, with what the model says that it needs it for."""
+    given = call.arguments.get("reason") if call.name == "Bash" else ""
+    return (
+        f"{reason}; the agent says: {given.strip()}" if isinstance(given, str) and given.strip() else reason
+    )
+
+
 def for_log(call: ToolCall) -> str:
     """What an approval for the whole log covers, as a text that equal calls share."""
     if call.name == "Bash":
-        return f"Bash({call.arguments.get('command', '')})"
+        access = call.arguments.get("access")
+        level = f" with access `{access}`" if access in ("network", "full") else ""
+        return f"Bash({call.arguments.get('command', '')}){level}"
     if call.name in WITH_PATHS:
         return f"{call.name}({call.arguments.get('path', '.')})"
     return meant_tool(call)
 
 
-def call_context(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool) -> CallContext:
+def call_context(
+    call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool, is_confined: bool = False
+) -> CallContext:
     """The context of a call. `cwd` is the folder that commands run in, as the workspace names it."""
     path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
     path = path if isinstance(path, str) else ""
@@ -150,7 +170,9 @@ def call_context(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only
         place = workspace.locate(path) if path else None
         if place:
             path = (place.inner or ".") if place.root == workspace.roots[0] else place.path
-    return CallContext(workspace.roots, workspace.locate(cwd).path, path, is_read_only, real_places)
+    return CallContext(
+        workspace.roots, workspace.locate(cwd).path, path, is_read_only, real_places, is_confined
+    )
 
 
 def _denied(call: ToolCall, decision: PermissionDecision) -> ToolResult:

@@ -4,13 +4,15 @@ Rule: the first line is the exit code. Every command that ran is a success of th
 the tool itself could not do is an error. A breaker never opens because tests fail.
 """
 
+import re
 import signal
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
+from holdfast.tools.access import MEANINGS, Access
 from holdfast.tools.envelope import Envelope, ToolResult, build_result, tool_result
 from holdfast.tools.shell.command_output import STDERR_LINES, excerpt, whole
 from holdfast.tools.shell.running_command import CommandEnding, ShellJob
@@ -32,6 +34,14 @@ class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
     run_in_background: Annotated[
         bool, Meta(description="Return at once; read its output with BashOutput, end it with BashStop.")
     ] = False
+    access: Annotated[
+        Literal["", "read", "write", "network", "full"],
+        Meta(
+            description="What it may touch: `read`, `write` (the workspace), `network`, or `full` (no sandbox). "
+            "Leave it out unless a command was refused something; a person may be asked."
+        ),
+    ] = ""
+    reason: Annotated[str, Meta(max_length=300, description="Why it needs that access, for the person.")] = ""
     separate_stderr: Annotated[
         bool, Meta(description="Show stderr after stdout instead of both in the order they were written.")
     ] = False
@@ -45,6 +55,7 @@ def bash_tool(shell: Shell) -> Tool:
 async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:
     if arguments.run_in_background:
         return _started(arguments, workspace, shell)
+    access = shell.access
     job, ending, moved = await shell.run(
         arguments.command, workspace, seconds=arguments.timeout, separate_stderr=arguments.separate_stderr
     )
@@ -71,6 +82,9 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
         head.insert(2, f"(Still running: {names}. {how}.)")
         data |= {"still_running": list(ending.left), "job": job.id}
     printed = await _excerpts(job) if is_large else _whole(job)
+    if ending.code and shell.sandbox.is_confining and (refused := explain_refusal(printed, access)):
+        head.append(refused)
+        data["access"] = access
     envelope = Envelope(
         status="partial" if ending.why or is_large else "success",
         text="\n".join([*(line for line in head if line), printed]),
@@ -81,6 +95,27 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
     if not (is_large or ending.left or ending.is_held):
         shell.forget(job)
     return build_result(envelope, f"{ended}, {job.size_words}")
+
+
+_UNWRITABLE = re.compile(
+    r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM"
+)
+_UNREACHABLE = re.compile(
+    r"Could not resolve|[Nn]ame resolution|Name or service not known|Network is unreachable|getaddrinfo|EAI_AGAIN"
+    r"|ENETUNREACH|[Nn]o route to host|Couldn't connect|[Ff]ailed to establish a new connection"
+)
+
+
+def explain_refusal(printed: str, access: Access) -> str:
+    """What a failed command may have been refused, and the level that would allow it; empty if nothing looks so."""
+    if access in ("read", "write") and _UNREACHABLE.search(printed):
+        needed: Access = "network"
+    elif access != "full" and _UNWRITABLE.search(printed):
+        needed = "write" if access == "read" else "full"
+    else:
+        return ""
+    said = f"(The sandbox may have refused this: the command ran with access `{access}`."
+    return f'{said} A command that {MEANINGS[needed]} needs `access`: "{needed}", with a `reason`.)'
 
 
 def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> ToolResult:

@@ -26,12 +26,9 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.errors import InputError
+from holdfast.tools.access import Access
 from holdfast.tools.shell import launch
 from holdfast.tools.shell.hidden_files import present
-
-Access = Literal["read", "write", "network", "full"]
-"""What a command may touch: `read` changes nothing but temporary files, `write` also the workspace, `network` also
-reaches the network, and `full` has no sandbox."""
 
 WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
 """`auto` takes the best available, or none; a name is required to work."""
@@ -71,6 +68,11 @@ class Sandbox(Struct, frozen=True):
 
     name: ClassVar[str]
 
+    @property
+    def is_confining(self) -> bool:
+        """Whether it holds a command to its access level."""
+        return True
+
     def describe(self, access: Access = "write") -> str:
         raise NotImplementedError
 
@@ -95,6 +97,10 @@ class Unconfined(Sandbox, frozen=True):
     name = "none"
     missing: str = ""
 
+    @property
+    def is_confining(self) -> bool:
+        return False
+
     def describe(self, access: Access = "write") -> str:  # noqa: ARG002 - for others
         why = f" ({self.missing})" if self.missing else ""
         return f"No sandbox{why}: commands can do all that the user who runs them can."
@@ -106,6 +112,11 @@ class Unconfined(Sandbox, frozen=True):
 class Landlock(Sandbox, frozen=True):
     name = "landlock"
     version: int
+
+    @property
+    def is_confining(self) -> bool:
+        # Before the third version files can be cut off anywhere, and without a filter their metadata changed.
+        return self.version >= 3 and launch.can_filter()
 
     def describe(self, access: Access = "write") -> str:
         where = "only in `$TMPDIR`" if access == "read" else "only in the workspace and `$TMPDIR`"

@@ -25,12 +25,13 @@ from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.messages import Json
+from holdfast.tools.access import Access
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.hidden_files import hidden_paths
 from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
 from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob
-from holdfast.tools.shell.sandbox import Access, Sandbox, SandboxScope, SessionNetwork, Unconfined, names_git
+from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, SessionNetwork, Unconfined, names_git
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
 
