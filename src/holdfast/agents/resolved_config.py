@@ -4,7 +4,7 @@ Rule: terminal, headless runs, reviews and pairs all resolve it here, so that th
 and sandbox. What cannot be as asked for is an error or a note, never silence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -65,19 +65,26 @@ def _own_files(store: Path, env: Mapping[str, str]) -> list[str]:
     return [str(path.absolute()) for path in (*parts, config_folder(env))]
 
 
+def load_permissions(
+    root: Path, env: Mapping[str, str], *, allow: Iterable[str] = (), trusts: bool = False
+) -> tuple[Config, Permissions, str]:
+    """The configuration as far as it is trusted, its permissions with what `allow` adds, and what to tell the
+    person of the rest."""
+    config, distrust = apply_trust(load_config(cwd=root, env=env), config_folder(env), env, trusts=trusts)
+    permissions = parse_permissions(
+        config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
+    )
+    for rule in allow:
+        permissions = permissions.allowing(rule)
+    return config, permissions, distrust
+
+
 def resolve_config(
     options: AgentOptions, env: Mapping[str, str], model: Model | None = None
 ) -> ResolvedConfig:
     """`model` is asked instead of the one that the options name. Blocks: files are read, a sandbox is tried."""
     root = options.root.resolve()
-    config, distrust = apply_trust(
-        load_config(cwd=root, env=env), config_folder(env), env, trusts=options.trusts
-    )
-    permissions = parse_permissions(
-        config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
-    )
-    for rule in options.allow:
-        permissions = permissions.allowing(rule)
+    config, permissions, distrust = load_permissions(root, env, allow=options.allow, trusts=options.trusts)
     store = store_path(options, config, env)
     permissions = replace(permissions, hidden=(*permissions.hidden, *_own_files(store, env)))
     wanted = options.sandbox or permissions.sandbox

@@ -142,7 +142,7 @@ def _decide_confined(
 ) -> PermissionDecision:
     """A command in a sandbox: what it may touch decides, and not what it looks like."""
     if mode == "plan":
-        return PermissionDecision("allow", access="read")
+        return PermissionDecision("allow", "nothing can be changed", rule="plan mode", access="read")
     rules = permissions.commands
     usual: Access = "network" if permissions.network else "write"
     wanted = next((level for level in LEVELS if level == call.arguments.get("access")), usual)
@@ -155,12 +155,14 @@ def _decide_confined(
     if is_above(wanted, usual) and (mode != "auto" or wanted == "full"):
         return PermissionDecision("ask", f"it {MEANINGS[wanted]}", access=wanted)
     if mode in ("edit", "auto"):
-        return PermissionDecision("allow", access=wanted)
+        return PermissionDecision("allow", "the sandbox holds it", rule=f"{mode} mode", access=wanted)
     looked = _judged(command, context, _writing(rules, "ask"))
     if looked.verdict == "allow":
         # Its own rule may allow a command that writes.
         is_reading = _judged(command, context, replace(_writing(rules, "ask"), allow=())).verdict == "allow"
-        return PermissionDecision("allow", access="read" if is_reading else wanted)
+        if is_reading:
+            return PermissionDecision("allow", "it only reads", rule="ask mode", access="read")
+        return PermissionDecision("allow", "a rule allows it", access=wanted)
     return PermissionDecision("ask", looked.reason, part=looked.part, access=wanted)
 
 

@@ -1,0 +1,96 @@
+"""`holdfast permissions`: what an agent here may do, and why it was asked about.
+
+Rule: nothing is executed; a sandbox is not even tried.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+from msgspec import Struct
+
+from holdfast.agents.resolved_config import load_permissions
+from holdfast.cli.options import common_options, permission_options
+from holdfast.cli.streams import note, write
+from holdfast.errors import InputError
+from holdfast.messages import ToolCall
+from holdfast.tools.access import LEVELS, Access
+from holdfast.tools.commands import Verdict
+from holdfast.tools.permissions.decision import decide
+from holdfast.tools.permissions.gate import call_context
+from holdfast.tools.permissions.tool_rules import PermissionMode
+from holdfast.tools.workspace import Workspace
+
+EXAMPLES = """\b
+Examples:
+  echo 'git status' | holdfast permissions check
+  holdfast permissions check --mode edit < commands.txt | jq -r 'select(.verdict == "ask").command'
+  find . -name '*.sh' -exec cat {} \\; -printf '\\0' | holdfast permissions check -0"""
+
+
+class CommandVerdict(Struct, frozen=True):
+    """What would be done with a command. `access` is what it may touch if it runs; `rule` is the rule or the mode
+    that decided, if one did."""
+
+    command: str
+    verdict: Verdict
+    access: Access
+    reason: str
+    rule: str
+
+
+@click.group()
+def command() -> None:
+    """Tell what an agent may do here without asking."""
+
+
+@command.command(epilog=EXAMPLES)
+@click.option(
+    "-0", "--null", "by_null", is_flag=True, help="Commands end with NUL, and may have several lines."
+)
+@click.option(
+    "--access", type=click.Choice(LEVELS), help="Decide as if the agent asked for this access level."
+)
+@permission_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line, which it does anyway.")
+@common_options
+def check(
+    by_null: bool,
+    access: str | None,
+    mode: PermissionMode | None,
+    allow: tuple[str, ...],
+    sandbox: str | None,
+    trusts: bool,
+    as_json: bool,  # noqa: ARG001 - there is no other form
+) -> None:
+    """Tell for each command on stdin whether it would run, be asked about or be refused, and why.
+
+    One command a line. Prints one JSON object for each: command, verdict, access, reason, rule. Nothing is
+    executed; that a sandbox works is taken for granted, except with `--sandbox off`.
+    """
+    if sys.stdin.isatty():
+        raise InputError(
+            "there are no commands on stdin", hint="echo 'git status' | holdfast permissions check"
+        )
+    root = Path.cwd()
+    _, permissions, distrust = load_permissions(root, os.environ, allow=allow, trusts=trusts)
+    if distrust:
+        note(distrust)
+    workspace, is_confined = Workspace([root]), (sandbox or permissions.sandbox) != "off"
+    for text in _commands(by_null=by_null):
+        call = ToolCall("check", "Bash", {"command": text, "access": access or ""})
+        context = call_context(call, workspace, str(root), is_read_only=False, is_confined=is_confined)
+        found = decide(call, mode or permissions.mode, permissions, context)
+        level: Access = found.access if is_confined else "full"
+        shown = CommandVerdict(text, found.verdict, level, found.reason, found.rule)
+        write(msgspec.json.encode(shown) + b"\n")
+
+
+def _commands(*, by_null: bool) -> Iterator[str]:
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    for one in text.split("\0" if by_null else "\n"):
+        if one.strip():
+            yield one.rstrip("\n")

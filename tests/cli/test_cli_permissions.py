@@ -1,0 +1,84 @@
+"""`holdfast permissions check`: what would be done with commands, and why; nothing is executed."""
+
+import io
+import json
+import sys
+
+import pytest
+from command_line import holdfast
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def checked(commands, *options):
+    return [json.loads(line) for line in answered(commands.encode(), *options).splitlines()]
+
+
+def answered(given, *options):
+    before = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(given))
+    try:
+        done = holdfast("permissions", "check", *options)
+    finally:
+        sys.stdin = before
+    assert done.code == 0, done.err
+    return done.text
+
+
+def test_each_command_gets_one_line(folder):
+    found = checked("git status\n\ntouch made\n", "--json")
+    assert found == [
+        {
+            "command": "git status",
+            "verdict": "allow",
+            "access": "read",
+            "reason": "it only reads",
+            "rule": "ask mode",
+        },
+        {
+            "command": "touch made",
+            "verdict": "ask",
+            "access": "write",
+            "reason": "it writes `made`, inside the root",
+            "rule": "",
+        },
+    ]
+    assert not (folder / "made").exists()
+
+
+def test_commands_of_several_lines_end_with_nul(folder):
+    commands = [one["command"] for one in checked("echo a\necho b\0touch made\0", "-0")]
+    assert commands == ["echo a\necho b", "touch made"]
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict", "access"),
+    [
+        (("--mode", "plan"), "allow", "read"),
+        (("--mode", "edit"), "allow", "write"),
+        (("--mode", "edit", "--access", "network"), "ask", "network"),
+        (("--mode", "plan", "--sandbox", "off"), "deny", "full"),
+        (("--allow", "Bash(npm test:*)"), "allow", "write"),
+    ],
+    ids=["plan", "edit", "network", "off", "rule"],
+)
+def test_mode_access_sandbox_and_rules_decide(folder, options, verdict, access):
+    (found,) = checked("npm test", *options)
+    assert (found["verdict"], found["access"]) == (verdict, access)
+
+
+def test_rules_of_the_project_are_read_and_those_that_widen_need_trust(folder):
+    (folder / "holdfast.toml").write_text(
+        '[permissions]\nmode = "ask"\ndeny = ["Bash(git push:*)"]\nallow = ["Bash(npm test)"]\n'
+    )
+    assert [one["verdict"] for one in checked("git push\nnpm test\n")] == ["deny", "ask"]
+    assert [one["verdict"] for one in checked("git push\nnpm test\n", "--trust")] == ["deny", "allow"]
+
+
+def test_what_is_no_text_is_answered_too(folder):
+    assert json.loads(answered(b"\xff\xfe rm\n"))["verdict"] == "ask"
