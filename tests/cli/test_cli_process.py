@@ -44,8 +44,9 @@ def test_help_is_to_be_had_everywhere() -> None:
         assert done.code == 0
         assert done.text.index("Options:") < done.text.index("Examples:")
         assert max(map(len, done.text.split("\n"))) <= 80
-    for name in ("export", "import", "delete", "verify"):
-        shown = holdfast("logs", name, "--help").text
+    inner = [("logs", name) for name in ("export", "import", "delete", "verify")]
+    for names in [*inner, ("permissions", "check")]:
+        shown = holdfast(*names, "--help").text
         assert shown.index("Options:") < shown.index("Examples:"), "as in every other help"
         assert max(map(len, shown.split("\n"))) <= 80
 

@@ -27,8 +27,8 @@ from holdfast.tools.workspace import Workspace
 EXAMPLES = """\b
 Examples:
   echo 'git status' | holdfast permissions check
-  holdfast permissions check --mode edit < commands.txt | jq -r 'select(.verdict == "ask").command'
-  find . -name '*.sh' -exec cat {} \\; -printf '\\0' | holdfast permissions check -0"""
+  holdfast permissions check --mode edit < commands.txt
+  printf 'make\\0make install\\0' | holdfast permissions check -0"""
 
 
 class CommandVerdict(Struct, frozen=True):
@@ -42,7 +42,8 @@ class CommandVerdict(Struct, frozen=True):
     rule: str
 
 
-@click.group()
+@click.group(epilog=EXAMPLES)
+@common_options
 def command() -> None:
     """Tell what an agent may do here without asking."""
 
