@@ -58,6 +58,8 @@ def keys(draws: random.Random) -> dict[str, str]:
         "digitalocean": f"dop_v1_{new(64, HEX)}",
         "twilio": f"SK{new(32, HEX)}",
         "sendgrid": f"SG.{new(22, BASE64URL)}.{new(42, BASE64URL)}x",
+        "mailgun": f"key-{new(32, HEX)}",
+        "square": f"sq0csp-{new(42, BASE64URL)}x",
         "telegram": f"{new(10, '123456789')}:AA{new(32, BASE64URL)}x",
         "jwt": f"eyJhbGciOiJIUzI1NiJ9.eyJ{new(30)}.{new(42, BASE64URL)}x",
     }
@@ -68,6 +70,11 @@ TOKEN = drawn(40)
 AWS_SECRET = drawn(38, ALNUM + "/+") + "x9"
 ACCOUNT_KEY = drawn(86, ALNUM + "+/") + "=="
 BASIC = base64.b64encode(b"bob:hunter2").decode()
+APACHE_HASH = f"$apr1${drawn(8)}${drawn(22)}"
+COMPOSE_HASH = APACHE_HASH.replace("$", "$$")
+BCRYPT_HASH = f"$2y$05${drawn(53)}"
+SHA_HASH = "{SHA}" + drawn(27) + "="
+CRYPT_HASH = "aB3" + drawn(10)
 
 PLACES = {
     "aws secret in an ini file": (f"aws_secret_access_key = {AWS_SECRET}", AWS_SECRET),
@@ -103,6 +110,18 @@ PLACES = {
     "cookie": (f"Cookie: theme=dark; sessionid={TOKEN}", TOKEN),
     "set-cookie": (f"Set-Cookie: JSESSIONID={TOKEN}; Path=/; HttpOnly", TOKEN),
     "url with a token": (f"https://x-access-token:{TOKEN}@host.org/a/b", TOKEN),
+    "pgpass": (f"db.internal:5432:main:bob:{TOKEN}", TOKEN),
+    "pgpass, any host": ("*:*:*:bob:swordfish\n", "swordfish"),
+    "pgpass, another port": ("~/.pgpass:\nlocalhost:15432:main:bob:sword\\:fish\n", "sword\\:fish"),
+    "htpasswd": (f"bob:{APACHE_HASH}\n", APACHE_HASH),
+    "htpasswd in a compose file": (f"- users=bob:{COMPOSE_HASH}\n", COMPOSE_HASH),
+    "htpasswd, bcrypt": (f"bob:{BCRYPT_HASH}", BCRYPT_HASH),
+    "htpasswd, sha": (f"bob:{SHA_HASH}", SHA_HASH),
+    "htpasswd, crypt": (f"$ cat .htpasswd\nbob:{CRYPT_HASH}\n", CRYPT_HASH),
+    "coloured": (f"\x1b[1mAPI_KEY\x1b[0m=\x1b[32m{TOKEN}\x1b[0m", TOKEN),
+    "coloured password": ("password: \x1b[31mhunter2\x1b[0m\n", "hunter2"),
+    "percent-encoded": (f"https://x.org/?next=%2Fa%3Faccess_token%3D{TOKEN}%26page%3D2", TOKEN),
+    "percent-encoded JSON": (f"?q=%7B%22apiKey%22%3A%22{TOKEN}%22%7D", TOKEN),
     "a very long token": (f'token = "{TOKEN * 40}"', TOKEN * 40),
 }
 PASSWORD_PLACES = """
@@ -195,6 +214,20 @@ print(f"password={password}")
 docker run -p 8080:80 redis
 mysql -u root -p
 curl -u "$USER:$PASS" https://x.org
+task-3f786850e387550fdab836ed7e6dc881
+"cache-key-3f786850e387550fdab836ed7e6dc881"
+turkey-3f786850e387550fdab836ed7e6dc881
+entity.primaryKeyJoinColumns.referencedColumnName
+MSG.somePropertyOfMessages.anotherPropertyOfThem
+weighs_allTheThingsOfTheWorldAtOnce2
+host:port:database:user:password
+db.internal:5432:main:bob:$PGPASSWORD
+*:*:*:bob:<password>
+main.py:12:token:word:anything
+awk '{print $1$2$6}' x
+printf("token%3d%20s", a, b)
+https://x.org/?q=a%3D1%26b%3Dtwo%20words
+data: VGhpcyBpcyBwbGFpbiB0ZXh0IHdpdGggbm90aGluZyBpbiBpdCB0aGF0IGlzIHNlY3JldC4=
 """.strip("\n").split("\n")
 
 both_nets = pytest.mark.parametrize("kingfisher", [False, True], ids=["own rules", "with kingfisher"])
@@ -203,10 +236,60 @@ both_nets = pytest.mark.parametrize("kingfisher", [False, True], ids=["own rules
 @both_nets
 @pytest.mark.parametrize("issuer", KEYS)
 @pytest.mark.parametrize(
-    "place", ["{}", "a {} b", '"{}"', "\\n{}\\n", "x={}", "({})", '\\t{}\\"', "the end: {}."]
+    "place",
+    [
+        *("{}", "a {} b", '"{}"', "\\n{}\\n", "x={}", "({})", '\\t{}\\"', "the end: {}."),
+        *("x{}", "7{}", "\x1b[1;31m{}\x1b[0m", "\\u001b[31m{}\\u001b[0m", "a%3D{}%26b", "a%3d{}%0A"),
+    ],
 )
 def test_keys_go_wherever_they_stand(issuer, place, kingfisher):
     assert redact(place.format(KEYS[issuer]), kingfisher=kingfisher) == place.format(MARK)
+
+
+@both_nets
+@pytest.mark.parametrize("issuer", KEYS)
+def test_a_key_that_is_split_goes_and_its_line_breaks_stay(issuer, kingfisher):
+    half = len(KEYS[issuer]) // 2
+    first, second = KEYS[issuer][:half], KEYS[issuer][half:]
+    for place in (
+        "a {}\n{}\nb = 1\n",
+        "> {}\r\n> {}\r\n",
+        "f {}\\\n    {}\n",
+        'a = "{}" +\n    "{}"',
+        "('{}'\n  '{}')\n",
+    ):
+        assert redact(place.format(first, second), kingfisher=kingfisher) == place.format(MARK, MARK), place
+
+
+@both_nets
+def test_the_line_after_a_whole_key_stays(kingfisher):
+    for line in (
+        "hello",
+        "b2",
+        "3f786850e387550fdab836ed7e6dc881de23001b",
+        "2026-01-02 03:04",
+        f"call_{TOKEN[:24]}",
+    ):
+        for key in KEYS.values():
+            assert redact(f"{key}\n{line}\n", kingfisher=kingfisher) == f"{MARK}\n{line}\n"
+
+
+@both_nets
+@pytest.mark.parametrize("issuer", KEYS)
+def test_base64_goes_if_there_is_a_key_in_it(issuer, kingfisher):
+    encoded = base64.b64encode(f"the key: {KEYS[issuer]}\n".encode()).decode()
+    for place in ("data: {}\n", "data: |\n  {}\n", '{{"data": "{}"}}', "https://x.org/?data={}&page=2"):
+        assert redact(place.format(encoded), kingfisher=kingfisher) == place.format(MARK)
+    lines = [encoded[at : at + 32] for at in range(0, len(encoded), 32)]
+    kept = redact("\n".join(lines), kingfisher=kingfisher).split("\n")
+    assert len(kept) == len(lines)
+    assert kept[:-1] == [MARK] * (len(lines) - 1)
+
+
+def test_base64_of_anything_else_stays():
+    for data in (b"plain text with nothing in it", bytes(range(256)), json.dumps({"n": [1, 2]}).encode() * 9):
+        text = f"data: {base64.b64encode(data).decode()}\n"
+        assert redact(text) == text
 
 
 @both_nets
@@ -230,6 +313,8 @@ def test_passwords_go_even_those_of_low_entropy(place, password, kingfisher):
 def test_an_aws_secret_behind_its_key_id_goes_in_any_format(kingfisher):
     text = f"user,{KEYS['aws']},{AWS_SECRET}\n{KEYS['aws']}\n{AWS_SECRET}\n"
     assert redact(text, kingfisher=kingfisher) == f"user,{MARK},{MARK}\n{MARK}\n{MARK}\n"
+    text = f"sk={AWS_SECRET}\nid={KEYS['aws']}\ncommit {drawn(40, HEX)}\n"
+    assert redact(text, kingfisher=kingfisher) == text.replace(AWS_SECRET, MARK).replace(KEYS["aws"], MARK)
 
 
 @both_nets
@@ -452,6 +537,31 @@ def test_a_megabyte_of_one_thing_comes_to_an_end():
         "eyJ-",
     ]
     units += ["://a:", "-----BEGIN PRIVATE KEY-----\n", "Bearer ", "cookie: a=", "--token ", "curl -u "]
+    units += [
+        "%3D",
+        "\x1b[31m",
+        "\\x1b[0m",
+        "\nAbC1",
+        '"\n"',
+        "a\\\n",
+        "authorization:",
+        "a:5432:",
+        "$1$",
+        "$$",
+    ]
+    units += [
+        "eyJ",
+        "eyJ.",
+        "QUtJ",
+        "QUtJ\n",
+        "hf_",
+        "ghp_",
+        "sk-",
+        "key-",
+        "AKIA",
+        KEYS["aws"] + "\n",
+        "SG.-",
+    ]
     code = (
         "from holdfast.redaction import redact\n"
         f"for unit in {units!r}:\n"
@@ -524,6 +634,23 @@ pieces = st.sampled_from(
             "\r\n",
             "\t",
         ),
+        *(
+            "\x1b[31m",
+            "\x1b[0m",
+            "\\u001b[1m",
+            "\x1b[",
+            "%3D",
+            "%22",
+            "%3C",
+            "%",
+            "\\\n",
+            '" +\n  "',
+            "\n+",
+            "x",
+            "7",
+        ),
+        *(KEYS["github"][:20], KEYS["github"][20:], KEYS["mailgun"], APACHE_HASH, ":5432:a:b:", "*:*"),
+        *(base64.b64encode(KEYS["github"].encode()).decode(), base64.b64encode(b"password=hunter2").decode()),
     ]
 )
 

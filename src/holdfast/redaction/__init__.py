@@ -3,16 +3,20 @@
 Rule: only the secret changes. Everything else, every line break included, stays byte for byte, and redacting
 twice is the same as redacting once.
 
+A secret is also found directly after other text, split over lines, and in colour, percent escapes or base64.
+
 Ids, hashes, UUIDs, paths and references to secrets (`$TOKEN`, `os.environ["API_KEY"]`) are not secrets.
 """
 
 from collections.abc import Iterator
 
+from holdfast.redaction.base64_text import find_in_base64
 from holdfast.redaction.context_rules import CONTEXT_RULES, find_assignments, find_cookies
 from holdfast.redaction.key_formats import DOTTED_RULES, find_key_blocks, find_known_keys
 from holdfast.redaction.kingfisher import find_by_kingfisher, kingfisher_problem
 from holdfast.redaction.named_values import ValueStyle, is_secret, is_type, name_sensitivity, name_words
 from holdfast.redaction.randomness import long_runs
+from holdfast.redaction.rewritten_text import find_in_rewritten, has_colours, outside_colours
 from holdfast.redaction.secret_rule import MARK, SecretSpan
 
 __all__ = ["MARK", "SecretSpan", "find_secrets", "kingfisher_problem", "redact", "redact_value"]
@@ -31,11 +35,13 @@ def redact(text: str, *, kingfisher: bool = True) -> str:
 
 def find_secrets(text: str, *, kingfisher: bool = True) -> list[SecretSpan]:
     """Where secrets are, in order and without overlap. Empty for anything that `redact` returned."""
-    lower = text.lower()
-    if len(lower) != len(text):
-        lower = "".join(c.lower() if c.isascii() else c for c in text)
     runs = long_runs(text)
-    found = [*_own(text, lower, runs), *(find_by_kingfisher(text, runs) if kingfisher else ())]
+    found = list(_own(text, runs))
+    found += find_in_rewritten(text, found, _own)
+    if kingfisher:
+        found += find_by_kingfisher(text, runs)
+    if found and has_colours(text):
+        found = [rest for one in found for rest in outside_colours(text, one)]
     found.sort(key=lambda one: one.start)
     if MARK in text:
         found = [rest for one in found for rest in _outside_marks(text, one)]
@@ -53,7 +59,19 @@ def redact_value(key: str, value: str, *, kingfisher: bool = True) -> str:
     return redact(value, kingfisher=kingfisher)
 
 
-def _own(text: str, lower: str, runs: list[str]) -> Iterator[SecretSpan]:
+def _own(text: str, runs: list[str] | None = None) -> Iterator[SecretSpan]:
+    """What our own rules find, in base64 too."""
+    runs = long_runs(text) if runs is None else runs
+    yield from _as_written(text, runs)
+    yield from find_in_base64(text, runs, _as_written)
+
+
+def _as_written(text: str, runs: list[str] | None = None) -> Iterator[SecretSpan]:
+    """What our own rules find in a text that hides nothing."""
+    runs = long_runs(text) if runs is None else runs
+    lower = text.lower()
+    if len(lower) != len(text):
+        lower = "".join(c.lower() if c.isascii() else c for c in text)
     yield from find_known_keys(text, runs)
     yield from find_assignments(text, lower)
     yield from find_cookies(text, lower)

@@ -45,7 +45,7 @@ _JOINED = re.compile(
     (?: [brufBRUF@]{{0,2}}(?P<quote>{_QUOTE})
         (?P<quoted>{_RANDOM}|(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{1,{LONGEST_WRITTEN}}})
         (?:(?P=quote)|(?=[\r\n])|\Z)
-      | (?P<bare>{_RANDOM}|[^\s"'`\\]{{1,{LONGEST_WRITTEN}}}+(?:\\(?![nrt"'`\\])[^\s"'`\\]{{0,40}}+){{0,3}}) )
+      | (?P<bare>{_RANDOM}|[^\s"'`\\]{{1,{LONGEST_WRITTEN}}}+(?:\\(?![nrt"'`\\])[^\s"'`\\]{{1,40}}+){{0,3}}) )
     """,
     re.VERBOSE,
 )
@@ -170,6 +170,12 @@ def _is_written_out(match: re.Match[str]) -> bool:
     return re.match(r"[$%{<*\[]|x+$|\.+$|…|•|REDACTED", match["v"]) is None
 
 
+def _is_pgpass(match: re.Match[str]) -> bool:
+    """At a port of PostgreSQL, or where the file is named: elsewhere, five fields are the output of a search."""
+    is_known = match["port"] in ("*", "5432") or "pgpass" in match.string
+    return is_known and _is_written_out(match)
+
+
 def _is_command(match: re.Match[str]) -> bool:
     """Short flags mean a password in few programs: the program must be named before the flag, in the same
     command."""
@@ -210,9 +216,22 @@ CONTEXT_RULES = (
             rf"(?P<scheme>{_SCHEME}[ \t]{{1,4}})?(?P<v>{_VALUE})"
         ),
         _is_credential,
+        at_anchor=True,
     ),
-    SecretRule("bearer", ("bearer",), re.compile(rf"(?i)\bbearer[ \t]{{1,4}}(?P<v>{_VALUE})"), _is_bearer),
-    SecretRule("basic", ("basic ",), re.compile(r"(?i)\bbasic (?P<v>[A-Za-z0-9+/]{8,}={0,2})"), _is_basic),
+    SecretRule(
+        "bearer",
+        ("bearer",),
+        re.compile(rf"(?i)\bbearer[ \t]{{1,4}}(?P<v>{_VALUE})"),
+        _is_bearer,
+        at_anchor=True,
+    ),
+    SecretRule(
+        "basic",
+        ("basic ",),
+        re.compile(r"(?i)\bbasic (?P<v>[A-Za-z0-9+/]{8,}={0,2})"),
+        _is_basic,
+        at_anchor=True,
+    ),
     SecretRule(
         "url",
         ("://",),
@@ -240,14 +259,44 @@ CONTEXT_RULES = (
     SecretRule(
         "sql",
         ("identified by", "password '"),
-        re.compile(r"(?i)(?:identified[ \t]+by|\bpassword)[ \t]+'(?P<v>[^'\n]{3,200})'"),
+        re.compile(r"(?i)(?:identified by|\bpassword)[ \t]+'(?P<v>[^'\n]{3,200})'"),
         lambda m: not is_harmless(m["v"]),
+        at_anchor=True,
     ),
     SecretRule(
         "netrc",
         ("machine ",),
         re.compile(r"\blogin[ \t]+\S{1,100}\s{1,20}password[ \t]+(?P<v>[^\s\"'\\]{1,200})"),
         _is_written_out,
+    ),
+    SecretRule(
+        "pgpass",
+        (":5432:", ":*:", "pgpass"),
+        re.compile(
+            r"(?<![^\s+>\"'`])[\w.*-]{1,100}:(?P<port>[0-9]{2,5}|\*):[\w.*$-]{1,64}:[\w.*@$-]{1,64}:"
+            r"(?P<v>(?:\\[:\\]|[^\s:\\\"'`]){3,200})(?=[\"'`]|\s|\Z)"
+        ),
+        _is_pgpass,
+    ),
+    SecretRule(
+        "password_hash",
+        ("$",),
+        re.compile(
+            r"(?P<v>\$\$?(?:(?:apr1|[156])\$\$?(?:rounds=[0-9]{1,9}\$\$?)?[A-Za-z0-9./]{1,16}\$\$?[A-Za-z0-9./]{22,86}"
+            r"|2[abxy]\$\$?[0-9]{2}\$\$?[A-Za-z0-9./]{53}"
+            r"|y\$\$?[A-Za-z0-9./]{1,8}\$\$?[A-Za-z0-9./]{1,86}\$\$?[A-Za-z0-9./]{43}))(?![A-Za-z0-9./])"
+        ),
+    ),
+    SecretRule(
+        "password_hash",
+        ("sha}",),
+        re.compile(r"(?P<v>\{S?SHA\}[A-Za-z0-9+/]{27,60}={0,2})(?![A-Za-z0-9+/])"),
+    ),
+    SecretRule(
+        "password_hash",
+        ("htpasswd",),
+        re.compile(r"(?m)^[+ \t]{0,8}[\w.@-]{1,64}:(?P<v>[A-Za-z0-9./]{13})\r?$"),
+        lambda m: is_random(m["v"]),
     ),
 )
 

@@ -30,11 +30,24 @@ class SecretRule(Struct, frozen=True):
     anchors: tuple[str, ...]
     pattern: re.Pattern[str]
     accept: Callable[[re.Match[str]], bool] = bool
+    at_anchor: bool = False
+    """The pattern begins with an anchor, so it is tried only there."""
 
     def find(self, text: str, lower: str | None = None) -> Iterator[SecretSpan]:
         """What the pattern finds in `text`; anchors are looked for in `lower` where it is given."""
-        haystack = text if lower is None else lower
-        if any(anchor in haystack for anchor in self.anchors):
-            for match in self.pattern.finditer(text):
-                if self.accept(match):
-                    yield SecretSpan(match.start("v"), match.end("v"), self.name)
+        for match in self._matches(text, text if lower is None else lower):
+            if self.accept(match):
+                yield SecretSpan(match.start("v"), match.end("v"), self.name)
+
+    def _matches(self, text: str, haystack: str) -> Iterator[re.Match[str]]:
+        if not self.at_anchor:
+            if any(anchor in haystack for anchor in self.anchors):
+                yield from self.pattern.finditer(text)
+            return
+        for anchor in self.anchors:
+            at = haystack.find(anchor)
+            while at >= 0:
+                match = self.pattern.match(text, at)
+                if match:
+                    yield match
+                at = haystack.find(anchor, match.end() if match else at + 1)

@@ -26,7 +26,7 @@ SECRET = ReviewRule(
 RULES = (SECRET,)
 
 _WEAK = frozenset(
-    ("assignment", "authorization", "url", "flag", "command", "cookie", "sql", "netrc", "basic")
+    """assignment authorization url flag command cookie sql netrc basic pgpass password_hash""".split()
 )
 """Rules that go by the text around a value. In a test or an example the value is usually made up."""
 _COMMANDS = frozenset(("flag", "command"))
