@@ -90,7 +90,15 @@ class HangUp(Struct, frozen=True):
     """The connection is closed as soon as the request has come, without a word."""
 
 
-Answer = Script | Failure | Stall | HangUp
+class Endless(Struct, frozen=True, kw_only=True):
+    """The same bytes of a stream again and again, until the client leaves."""
+
+    piece: bytes
+    every: float = 0.0
+    """Seconds between two of them."""
+
+
+Answer = Script | Failure | Stall | HangUp | Endless
 
 
 class Seen(Struct, frozen=True):

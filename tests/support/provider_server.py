@@ -6,7 +6,7 @@
 
 - `serving(*answers, models=…)`: each POST takes the next answer, the last one is given again and again.
 - Answers are values out of `provider_script`: `Script` (a streamed reply and how it misbehaves), `Failure` (an
-  error status in the provider's own words), `html_page()`, `Stall()`, `HangUp()`.
+  error status in the provider's own words), `html_page()`, `Stall()`, `HangUp()`, `Endless` (bytes without end).
 - The path decides the protocol: `/v1/messages`, `/v1/chat/completions`, `/v1/responses`. `GET /v1/models` lists
   `models`, in Anthropic's shape where the request has an `anthropic-version`.
 - `server.url` is what Anthropic's SDK takes as its base, `server.openai_url` what OpenAI's takes.
@@ -34,6 +34,7 @@ from support.provider_responses import RESPONSES
 from support.provider_script import (
     Answer,
     Broken,
+    Endless,
     Failure,
     HangUp,
     Pause,
@@ -48,6 +49,7 @@ from support.provider_script import (
 __all__ = [
     "PROTOCOLS",
     "Broken",
+    "Endless",
     "Failure",
     "HangUp",
     "Pause",
@@ -193,6 +195,8 @@ class ProviderServer:
                 await asyncio.sleep(3600)
             case HangUp():
                 writer.close()
+            case Endless() as endless:
+                await _repeat(writer, endless)
             case Script() if seen.json.get("stream") is not True:
                 await _whole(writer, 400, {"error": {"message": "this server only streams"}})
             case Script() as script:
@@ -259,6 +263,14 @@ class _Telling:
             piece = event[start : start + size]
             self._writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         await self._writer.drain()
+
+
+async def _repeat(writer: asyncio.StreamWriter, endless: Endless) -> None:
+    writer.write(_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
+    while True:
+        writer.write(b"%x\r\n%b\r\n" % (len(endless.piece), endless.piece))
+        await writer.drain()
+        await asyncio.sleep(endless.every)
 
 
 def _encoded(event: Sent) -> bytes:

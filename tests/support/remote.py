@@ -11,6 +11,7 @@ from holdfast.models.model import ModelReply, ModelRequest, StreamEvent, ask
 from holdfast.models.openai_chat_api import OpenAIChatAdapter
 from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
 from holdfast.models.remote import RemoteModel, RetryPolicy
+from holdfast.models.reply_limits import ReplyLimits
 from holdfast.models.transport import Endpoint, Timeouts
 from support.provider_server import PROTOCOLS, ProviderServer
 
@@ -32,13 +33,19 @@ CALLS = (
 each_protocol = pytest.mark.parametrize("path", list(PROTOCOLS), ids=["anthropic", "chat", "responses"])
 
 NO_RETRIES = RetryPolicy(most=0)
+USUAL = ReplyLimits()
 
 
 def remote(
-    server: ProviderServer, path: str, retries: RetryPolicy = NO_RETRIES, **timeouts: float
+    server: ProviderServer,
+    path: str,
+    retries: RetryPolicy = NO_RETRIES,
+    *,
+    limits: ReplyLimits = USUAL,
+    **timeouts: float,
 ) -> RemoteModel:
     url = server.url if path == "/v1/messages" else server.openai_url
-    where = Endpoint(url=url, key=KEY, timeouts=Timeouts(**timeouts))
+    where = Endpoint(url=url, key=KEY, timeouts=Timeouts(**timeouts), limits=limits)
     return RemoteModel("loopback/test", "test", WIRES[path], where, retries=retries)
 
 

@@ -20,7 +20,10 @@ from holdfast.models.model import (
     ReplyCompleted,
     StopReason,
     StreamEvent,
+    TextDelta,
+    ThinkingDelta,
 )
+from holdfast.models.reply_limits import LEAST_WEIGHT, ReplyLimitReached, ReplyLimits
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, decode_text
 
@@ -32,18 +35,29 @@ UNREQUESTED_THINKING_ROOM = 2_048
 
 
 class ReplyReader:
-    """Reads one reply, event by event."""
+    """Reads one reply, event by event, and no more of it than `limits` allow."""
 
     def __init__(self, auth_hint: str = "") -> None:
+        self.limits = ReplyLimits()
         self._auth_hint = auth_hint
+        self._announced = 0
+        self._characters = 0
         self._stop = ""
         """Why the reply ended, in the provider's words; empty as long as it has not."""
         self._is_done = False
 
     def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
         """What one server-sent event says; `ReplyCompleted` at the end of the reply. Raises a `ModelError`."""
-        if not self._is_done and data.strip():
-            yield from self._read(event, data)
+        if self._is_done or not data.strip():
+            return
+        for read in self._read(event, data):
+            match read:
+                case CallAnnounced():
+                    self._announced += 1
+                    self._check_count(self._announced)
+                case TextDelta(text=piece) | ThinkingDelta(text=piece) | ArgumentsDelta(text=piece):
+                    self._count_piece(piece)
+            yield read
 
     def end(self) -> Iterator[StreamEvent]:
         """The stream ended: `ReplyCompleted` if the reply is whole and was not given yet, else `BadReply`."""
@@ -59,11 +73,22 @@ class ReplyReader:
     def _finish(self) -> Iterator[StreamEvent]:
         raise NotImplementedError
 
+    def _check_count(self, count: int) -> None:
+        """Raises `ReplyLimitReached` for too many calls, or too many other parts."""
+        if count > self.limits.calls:
+            raise ReplyLimitReached(f"the provider's reply has more than {self.limits.calls} calls or texts")
+
+    def _count_piece(self, piece: str) -> None:
+        self._characters += max(len(piece), LEAST_WEIGHT)
+        if self._characters > self.limits.characters:
+            raise ReplyLimitReached(f"the provider's reply has more than {self.limits.characters} characters")
+
     def _completed(
         self, parts: Sequence[AssistantPart], said: StopReason, usage: Usage | None, model: str
     ) -> ReplyCompleted:
         """The reply. Why it ended is judged by what it holds too: servers say `end` after a call, or `calls` where
         there is none."""
+        self._check_count(len(parts))
         self._is_done = True
         if said not in ("length", "refused"):
             if any(isinstance(part, ToolCall) for part in parts):

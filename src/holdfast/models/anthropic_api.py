@@ -23,6 +23,7 @@ from holdfast.models.adapter import (
 from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.wire.anthropic import (
+    USAGE_FIELDS,
     anthropic_message,
     anthropic_tool,
     anthropic_usage,
@@ -175,6 +176,7 @@ class AnthropicReader(ReplyReader):
     def _begin(self, value: dict[str, Json]) -> Iterator[StreamEvent]:
         content = obj(value.get("content_block"))
         block = self._blocks[count(value.get("index"))] = _Block(text(content.get("type")), content)
+        self._check_count(len(self._blocks))
         if block.kind == "tool_use":
             block.call = StreamedCall(self._calls, text(content.get("id")), text(content.get("name")))
             self._calls += 1
@@ -186,6 +188,10 @@ class AnthropicReader(ReplyReader):
         delta = obj(value.get("delta"))
         kind = text(delta.get("type")).removesuffix("_delta")
         block = self._blocks.setdefault(count(value.get("index")), _Block(kind, {"type": kind}))
+        self._check_count(len(self._blocks))
+        if kind == "signature":
+            # The only piece that is kept without an event for it.
+            self._count_piece(text(delta.get(kind)))
         if kind == "input_json" and block.call and (piece := text(delta.get("partial_json"))):
             yield block.call.add(piece)
         else:
@@ -194,7 +200,7 @@ class AnthropicReader(ReplyReader):
     def _count(self, value: dict[str, Json]) -> None:
         """Counts are totals so far; a count that is not repeated stays."""
         usage = obj(value.get("usage"))
-        self._usage |= {name: number for name, number in usage.items() if number is not None}
+        self._usage |= {name: usage[name] for name in USAGE_FIELDS if usage.get(name) is not None}
 
     def _finish(self) -> Iterator[StreamEvent]:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]

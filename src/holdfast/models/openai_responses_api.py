@@ -118,6 +118,7 @@ class OpenAIResponsesReader(ReplyReader):
             return
         value = parse_event(data)
         item = self._items.setdefault(count(value.get("output_index")), _Item())
+        self._check_count(max(len(self._items), len(item.pieces)))
         match (text(value.get("type")) or event).removeprefix("response."):
             case "output_item.added":
                 yield from self._begin(item, obj(value.get("item")))

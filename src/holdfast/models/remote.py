@@ -110,7 +110,9 @@ class RemoteModel:
         try:
             async with self._client.open(self._adapter.path, headers, body) as answer:
                 await self._check(answer)
-                async with aclosing(_read_events(answer, self._adapter.reader())) as events:
+                reader = self._adapter.reader()
+                reader.limits = endpoint.limits
+                async with aclosing(_read_events(answer, reader)) as events:
                     async for event in events:
                         if isinstance(event, ReplyCompleted):
                             done = event

@@ -19,7 +19,8 @@ from msgspec import Struct
 
 from holdfast.errors import ConfigError
 from holdfast.messages import Json
-from holdfast.models.errors import AuthFailed, BadReply, ModelError, NetworkFailed, TimedOut
+from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, TimedOut
+from holdfast.models.reply_limits import ReplyLimitReached, ReplyLimits
 from holdfast.version import __version__
 
 _REDACTED = "<REDACTED>"
@@ -54,6 +55,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     key: str = ""
     headers: Mapping[str, str] = {}
     timeouts: Timeouts = Timeouts()
+    limits: ReplyLimits = ReplyLimits()
 
     def __post_init__(self) -> None:
         parts = _split(self.url)
@@ -115,8 +117,6 @@ def _split(url: str) -> SplitResult:
 
 
 _BOM = b"\xef\xbb\xbf"
-LARGEST_EVENT = 64 * 1024 * 1024
-"""Bytes: larger than any reply that repeats its request, and small enough for memory."""
 
 
 class ServerSentEvent(Struct, frozen=True):
@@ -133,18 +133,18 @@ class SseDecoder:
     ended, and reads only its own responses.
     """
 
-    def __init__(self, largest: int = LARGEST_EVENT) -> None:
+    def __init__(self, largest: int = ReplyLimits().event_size) -> None:
         self._largest = largest
-        self._line: list[bytes] = []
-        """Pieces of the unfinished line: joined once, however many there are."""
+        self._line = bytearray()
+        """The unfinished line."""
         self._name = ""
-        self._data: list[bytes] = []
-        self._held = 0
+        self._data = bytearray()
+        """The lines of data, each with its line end."""
         self._is_first = True
         self._after_cr = False
 
     def feed(self, piece: bytes) -> Iterator[ServerSentEvent]:
-        """The events that end in this piece. Raises `BadReply` where one grows beyond the limit."""
+        """The events that end in this piece. Raises `ReplyLimitReached` where one grows beyond the limit."""
         if self._after_cr and piece.startswith(b"\n"):
             piece = piece[1:]
             self._after_cr = False
@@ -154,32 +154,30 @@ class SseDecoder:
         *lines, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for line in lines:
             yield from self._end_line(line)
-        self._hold(self._line, rest)
+        self._line += rest
+        self._check_size()
 
-    def _hold(self, where: list[bytes], held: bytes) -> None:
-        where.append(held)
-        self._held += len(held)
-        if self._held > self._largest:
-            raise BadReply(f"an event of the stream is larger than {self._largest} bytes")
+    def _check_size(self) -> None:
+        if len(self._line) + len(self._data) > self._largest:
+            raise ReplyLimitReached(f"an event of the stream is larger than {self._largest} bytes")
 
     def _end_line(self, end: bytes) -> Iterator[ServerSentEvent]:
-        self._held -= sum(map(len, self._line))
-        line = b"".join((*self._line, end))
+        line = bytes(self._line) + end
         self._line.clear()
         if self._is_first:
             self._is_first = False
             line = line.removeprefix(_BOM)
         if not line:
             if self._data:
-                yield ServerSentEvent(self._name, b"\n".join(self._data).decode("utf-8", "replace"))
+                yield ServerSentEvent(self._name, self._data[:-1].decode("utf-8", "replace"))
             self._name = ""
             self._data.clear()
-            self._held = 0
             return
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            self._hold(self._data, value)
+            self._data += value + b"\n"
+            self._check_size()
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
 
@@ -188,14 +186,23 @@ class StreamedResponse:
     """What a provider sends back, while it arrives. Names of `headers` are in lower case."""
 
     def __init__(
-        self, status: int, headers: Mapping[str, str], pieces: AsyncGenerator[bytes, None], endpoint: Endpoint
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        pieces: AsyncGenerator[bytes, None],
+        endpoint: Endpoint,
+        began: float,
     ) -> None:
+        """`began` is when the request was sent, by the clock of the event loop."""
         self.status = status
         self.headers = headers
         self._pieces = pieces
         self._timeouts = endpoint.timeouts
+        self._limits = endpoint.limits
         self._host = endpoint.host
-        self._decoder = SseDecoder()
+        self._decoder = SseDecoder(endpoint.limits.event_size)
+        self._size = 0
+        self._deadline = began + endpoint.limits.seconds
         self._has_begun = False
         self._waited = 0.0
         """Since the last token."""
@@ -208,6 +215,8 @@ class StreamedResponse:
     async def next_events(self) -> list[ServerSentEvent] | None:
         """The events that the next piece completes, which may be none; None at the end."""
         piece = await self._next_piece()
+        # Pieces of a compressed body follow each other without a pause, and timers and signals must be heard.
+        await asyncio.sleep(0)
         return None if piece is None else list(self._decoder.feed(piece))
 
     async def read(self, most: int) -> bytes:
@@ -219,7 +228,7 @@ class StreamedResponse:
 
     async def finish(self) -> None:
         """Read to the end, so that the connection can be used again; not for long, and ignoring failures."""
-        with suppress(TimeoutError, NetworkFailed):
+        with suppress(TimeoutError, NetworkFailed, ReplyLimitReached):
             async with asyncio.timeout(_END_OF_STREAM):
                 while await self._next_piece() is not None:
                     pass
@@ -231,10 +240,20 @@ class StreamedResponse:
         late = f"nothing for {silence:g} s" if silence <= left else f"no token for {timeouts.stalled:g} s"
         clock = asyncio.get_running_loop().time
         began = clock()
-        with _named_failures(self._host, late):
-            async with asyncio.timeout(min(silence, left)):
-                piece = await anext(self._pieces, None)
+        try:
+            with _named_failures(self._host, late):
+                async with asyncio.timeout(min(silence, left, self._deadline - began)):
+                    piece = await anext(self._pieces, None)
+        except TimedOut:
+            if clock() < self._deadline:
+                raise
+            raise ReplyLimitReached(
+                f"`{self._host}` did not end its reply within {self._limits.seconds:g} s"
+            ) from None
         self._waited += clock() - began
+        self._size += len(piece or b"")
+        if self._size > self._limits.size:
+            raise ReplyLimitReached(f"`{self._host}` sent more than {self._limits.size} bytes for one reply")
         return piece
 
 
@@ -267,7 +286,9 @@ class EndpointClient:
             self._client, self._loop = _client(self.endpoint), loop
         client = self._client
         method = "GET" if body is None else "POST"
-        patience = min(self.endpoint.timeouts.first_token, self.endpoint.timeouts.stalled)
+        timeouts = self.endpoint.timeouts
+        patience = min(timeouts.first_token, timeouts.stalled, self.endpoint.limits.seconds)
+        began = loop.time()
         with _named_failures(self.endpoint.host, f"nothing for {patience:g} s"):
             request = client.build_request(method, self.endpoint.at(path), headers=sent, content=body)
             async with asyncio.timeout(patience):
@@ -275,7 +296,10 @@ class EndpointClient:
         try:
             async with aclosing(response.aiter_bytes()) as pieces:
                 names = {name.lower(): value for name, value in response.headers.items()}
-                yield StreamedResponse(response.status_code, names, pieces, self.endpoint)
+                if "," in names.get("content-encoding", ""):
+                    # Each layer may expand a thousandfold, and only the last one can be counted.
+                    raise ReplyLimitReached(f"`{self.endpoint.host}` compressed its answer more than once")
+                yield StreamedResponse(response.status_code, names, pieces, self.endpoint, began)
         finally:
             await response.aclose()
 

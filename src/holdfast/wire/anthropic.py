@@ -97,12 +97,14 @@ def reply_parts(content: Json, losses: Losses) -> tuple[AssistantPart, ...]:
     return tuple(parts)
 
 
+USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
 def anthropic_usage(value: Json) -> Usage | None:
     """`prompt` counts everything sent; Anthropic reports what was not cached on its own."""
     usage = obj(value)
-    read, write = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
-    prompt = count(usage.get("input_tokens")) + read + write
-    completion = count(usage.get("output_tokens"))
+    uncached, completion, read, write = (count(usage.get(name)) for name in USAGE_FIELDS)
+    prompt = uncached + read + write
     return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
 
 
