@@ -153,7 +153,8 @@ class SseDecoder:
         self._after_cr = piece.endswith(b"\r")
         *lines, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for line in lines:
-            yield from self._end_line(line)
+            if (event := self._end_line(line)) is not None:
+                yield event
         self._line += rest
         self._check_size()
 
@@ -161,18 +162,16 @@ class SseDecoder:
         if len(self._line) + len(self._data) > self._largest:
             raise ReplyLimitReached(f"an event of the stream is larger than {self._largest} bytes")
 
-    def _end_line(self, end: bytes) -> Iterator[ServerSentEvent]:
-        line = bytes(self._line) + end
-        self._line.clear()
+    def _end_line(self, line: bytes) -> ServerSentEvent | None:
+        """The event that ends with this line, if one does."""
+        if self._line:
+            line = bytes(self._line) + line
+            self._line.clear()
         if self._is_first:
             self._is_first = False
             line = line.removeprefix(_BOM)
         if not line:
-            if self._data:
-                yield ServerSentEvent(self._name, self._data[:-1].decode("utf-8", "replace"))
-            self._name = ""
-            self._data.clear()
-            return
+            return self._end_event()
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -180,6 +179,15 @@ class SseDecoder:
             self._check_size()
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
+        return None
+
+    def _end_event(self) -> ServerSentEvent | None:
+        name, self._name = self._name, ""
+        if not self._data:
+            return None
+        data = self._data[:-1].decode("utf-8", "replace")
+        self._data.clear()
+        return ServerSentEvent(name, data)
 
 
 class StreamedResponse:
