@@ -1,12 +1,13 @@
 """The loop: what each kind of step comes to, and that the log is valid whatever happens."""
 
 import asyncio
+import time
 
 import pytest
 from msgspec import Struct
 
 from holdfast.agents.agent import Agent, RequestSettings
-from holdfast.agents.limits import RunBudget, RunLimits
+from holdfast.agents.limits import RAISE, RunBudget, RunLimits
 from holdfast.agents.loop import CUT_OFF, EMPTY, run
 from holdfast.agents.notices import FoldMade, Reminded, StepBegan, SummaryMade
 from holdfast.agents.outcomes import Done, Stop
@@ -15,7 +16,7 @@ from holdfast.events import AssistantReplied, OverflowReported, ToolReturned, Us
 from holdfast.messages import Text, ToolCall, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.errors import NetworkFailed, Overflowed
-from holdfast.models.model import ModelReply
+from holdfast.models.model import ModelReply, TextDelta
 from holdfast.models.scripted import ScriptedModel
 from holdfast.session import Session
 from holdfast.store import SqliteStore
@@ -115,6 +116,82 @@ def test_time_is_bounded(tmp_path):
     replies = [[call("Do", f"n{n}", f"c{n}")] for n in range(9)]
     scene = Scene(tmp_path, *replies, limits=RunLimits(seconds=25), clock=lambda: next(now))
     assert scene.run().reason == "time"
+
+
+class HangingModel:
+    """Says a few words and never comes to an end."""
+
+    name = "hanging"
+
+    def __init__(self):
+        self.asked = 0
+
+    async def stream(self, _):
+        self.asked += 1
+        yield TextDelta("So far. ")
+        await asyncio.sleep(3600)
+
+    async def aclose(self):
+        pass
+
+
+def timed(folder, make, has_begun):
+    """A scene whose time was over after it had begun to hang, however slow the machine is."""
+    for seconds in (0.2, 2.0, 20.0):
+        (folder / str(seconds)).mkdir()
+        scene = make(folder / str(seconds), RunLimits(seconds=seconds))
+        assert scene.run() == Stop("time", f"the limit of {seconds:g} seconds is reached", RAISE)
+        if has_begun(scene):
+            return scene
+    raise AssertionError("it never began")
+
+
+def test_time_is_over_while_a_tool_runs_and_every_call_gets_a_result(tmp_path):
+    calls = [call("Do", "a", "1"), call("Do", "wait", "2"), call("Do", "b", "3")]
+    scene = timed(
+        tmp_path,
+        lambda folder, limits: Scene(folder, calls, "Later.", limits=limits),
+        lambda scene: scene.waiting.is_set(),
+    )
+    results = scene.events(ToolReturned)
+    assert [(r.call_id, r.error) for r in results] == [("1", False), ("2", True), ("3", True)]
+    assert "interrupted before it ended; what it did is uncertain" in results[1].parts[0].text
+    scene.agent.budget.limits = RunLimits()
+    assert scene.run("Go on.") == Done("Later.")
+
+
+def test_time_is_over_while_the_model_replies_and_its_text_is_kept(tmp_path):
+    def make(folder, limits):
+        scene = Scene(folder, "Later.", limits=limits)
+        scene.later, scene.agent.model = scene.model, HangingModel()
+        return scene
+
+    scene = timed(tmp_path, make, lambda scene: scene.agent.model.asked)
+    (kept,) = scene.events(AssistantReplied)
+    assert (kept.stop, kept.parts) == ("interrupted", (Text("So far. "),))
+    scene.agent.budget.limits, scene.agent.model = RunLimits(), scene.later
+    assert scene.run("Go on.") == Done("Later.")
+
+
+def test_time_is_over_while_a_request_waits_for_a_summary(tmp_path):
+    def make(folder, limits):
+        words = [[call("Do", f"{n} " + f"word{n} " * 400, f"c{n}")] for n in range(60)]
+        more = {"summarizer": HangingModel(), "compacts_in_background": False}
+        return Scene(folder, *words, budget="16k", limits=limits, **more)
+
+    scene = timed(tmp_path, make, lambda scene: scene.agent._summarizer.asked)
+    assert not scene.told(SummaryMade)
+    assert scene.session.window.transcript.has_all_results
+
+
+def test_runs_that_count_together_share_their_limits(tmp_path):
+    scene = Scene(tmp_path, "One.", "Two.", "Three.", limits=RunLimits(steps=2))
+    scene.agent.budget.count_together(time.monotonic())
+    assert [scene.run(), scene.run()] == [Done("One."), Done("Two.")]
+    assert scene.run().reason == "steps"
+    scene.agent.budget.limits = RunLimits(seconds=3600)
+    scene.agent.budget.count_together(time.monotonic() - 3600)
+    assert scene.run().sentence == "the limit of 3600 seconds is reached"
 
 
 def test_cost_is_bounded(tmp_path):

@@ -245,10 +245,13 @@ def test_an_interruption_ends_it_and_leaves_two_valid_logs(root):
         store = opened.coding.session.store
         log = next(info.head.id for info in store.logs() if info.head.source == "holdfast task")
         entries = Log.open(store, log).entries()
+        own = opened.coding.session.log.entries()
         await opened.close()
-        return end, entries
+        return end, entries, [e.event for e in own if isinstance(e.event, ToolReturned)], log
 
-    end, entries = asyncio.run(work())
+    end, entries, (reported,), log = asyncio.run(work())
     assert end.reason == "interrupted"
+    assert "[The sub-agent was stopped: it was interrupted." in reported.parts[0].text
+    assert f'Recall(id="{log}")' in reported.parts[0].text
     last = [e.event for e in entries if isinstance(e.event, ToolReturned)]
     assert len(last) == 1, "the command of the sub-agent has its result"

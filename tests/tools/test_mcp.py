@@ -163,7 +163,7 @@ def test_an_interrupted_call_is_answered_and_the_server_stays(workspace):
             return stopped, fine
 
     stopped, fine = asyncio.run(scenario())
-    assert "was interrupted by the user; what it did is uncertain" in stopped.envelope.text
+    assert "was interrupted before it ended; what it did is uncertain" in stopped.envelope.text
     assert fine.envelope.text == "2"
 
 

@@ -291,7 +291,7 @@ def test_when_interrupted_every_call_still_gets_its_result(scene, workspace, how
     assert scene.notes == ["+a", "-a", "+b", "xb"]
     assert finished["a"].envelope.text == "a"
     assert finished["b"].envelope.text == (
-        "EXECUTION_ERROR: Change was interrupted by the user; what it did is uncertain. "
+        "EXECUTION_ERROR: Change was interrupted before it ended; what it did is uncertain. "
         "Look at the state of things before you try again."
     )
     assert "was not started" in finished["c"].envelope.text

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.agents.limits import RunBudget
+from holdfast.agents.limits import RunBudget, time_limit_stop
 from holdfast.agents.notices import (
     FoldMade,
     Reminded,
@@ -47,7 +47,7 @@ from holdfast.models.model import (
 from holdfast.packing.layers import Pack
 from holdfast.packing.pack import pack
 from holdfast.session import Session
-from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.call import CallFinished, CallStarted, cancel_task
 from holdfast.tools.toolbox import Toolbox
 
 MAX_TOKENS = 16_000
@@ -70,8 +70,12 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
         )
 
 
+SECONDS_TO_STOP = 5.0
+"""How long to wait for a request that was cancelled."""
+
+
 async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do the work until it ends or someone interrupts. Says whether it ended; what it raises is raised."""
+    """Do the work until it ends or is interrupted. Says whether it ended; what it raises is raised."""
     doing = asyncio.create_task(work)
     waiting = asyncio.create_task(interrupt.wait())
     try:
@@ -83,9 +87,8 @@ async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, 
     finally:
         waiting.cancel()
         if not doing.done():
-            doing.cancel()
             # Wait until the connection is closed, so that nothing arrives after the interruption.
-            await asyncio.wait({doing})
+            await cancel_task(doing, "a request to the model", SECONDS_TO_STOP)
 
 
 INTERRUPTED = "interrupted"
@@ -95,7 +98,7 @@ current_call: ContextVar[str] = ContextVar("current_call", default="")
 
 
 class RunInterrupted(Exception):
-    """A person wants the run to stop now."""
+    """The run has to stop now: a person wants it, or its time is over."""
 
 
 class Agent:
@@ -128,6 +131,7 @@ class Agent:
         )
         self._compacts_in_background = compacts_in_background
         self._interrupt = asyncio.Event()
+        self._is_time_over = False
         self._repeats = RepeatGuard()
         self._kept_data = kept_data
         self._queued_messages: list[UserSaid] = []
@@ -164,20 +168,36 @@ class Agent:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A new run: its budget starts here. However it ends, nothing that was said is lost."""
+        """A new run: its budget starts here, and its time limit interrupts it. However it ends, nothing that was
+        said is lost."""
         # A new event each time: it belongs to the event loop that waits for it, and the next run may have another.
         self._interrupt = asyncio.Event()
+        self._is_time_over = False
         self._repeats = RepeatGuard()
         self.budget.begin()
+        left = self.budget.seconds_left
+        timer = (
+            asyncio.get_running_loop().call_later(max(left, 0.0), self._end_time)
+            if left is not None
+            else None
+        )
         self.is_running = True
         try:
             yield
         finally:
+            if timer:
+                timer.cancel()
             self.is_running = False
             self.record_messages()
 
+    def _end_time(self) -> None:
+        self._is_time_over = True
+        self.interrupt()
+
     def stopped(self) -> Stop | None:
         """Why no further step may begin; None if one may."""
+        if self._is_time_over:
+            return time_limit_stop(self.budget.limits)
         if self._interrupt.is_set():
             return Stop("interrupted", "interrupted", "send a message to continue")
         return self.budget.reached()
@@ -196,23 +216,22 @@ class Agent:
         self.budget.add_step()
         sizes = (packed.tokens, packed.trigger, packed.budget)
         self.watch(StepBegan(self.budget.spent.steps, *sizes, most=self.budget.limits.steps))
-        text = ""
+        pieces: list[str] = []
         replies: list[ModelReply] = []
 
         async def follow() -> None:
-            nonlocal text
             async for event in self.model.stream(self._settings.request(packed)):
                 match event:
                     case TextDelta(text=piece):
-                        text += piece
+                        pieces.append(piece)
                     case RetryScheduled():
-                        text = ""
+                        pieces.clear()
                     case ReplyCompleted(reply=reply):
                         replies.append(reply)
                 self.watch(event)
 
         if not await run_unless_interrupted(self._interrupt, follow()):
-            if text.strip():
+            if (text := "".join(pieces)).strip():
                 self.session.record(AssistantReplied((Text(text),), self.model.name, stop=INTERRUPTED))
             raise RunInterrupted
         assert replies, "a model's stream ended without its reply"
@@ -272,10 +291,16 @@ class Agent:
         return not self._compacts_in_background and plan_compaction(self.session.window.view()) is not None
 
     async def summarize(self) -> Ask | None:
-        """Write the summary that is due, now."""
+        """Write the summary that is due, now. An interruption leaves it unwritten."""
         self.watch(SummaryBegan(waits=True))
         window = self.model_entry.window
-        done = await compact(self.session, self._summarizer, manual=False, model_window=window)
+        made: list[Compaction | None] = []
+
+        async def write() -> None:
+            made.append(await compact(self.session, self._summarizer, manual=False, model_window=window))
+
+        is_written = await run_unless_interrupted(self._interrupt, write())
+        done = made[0] if is_written else None
         return self._summarized(done) if done is not None else None
 
     def _summarized(self, done: Compaction) -> Ask | None:

@@ -1,6 +1,7 @@
 """How far a run may go, and how far it has gone.
 
-Rule: a limit of 0 is no limit. A run stops before the step that would exceed a limit, never in the middle of one.
+Rule: a limit of 0 is no limit. Steps, dollars and tokens stop a run before the step that would exceed them. Time
+stops it wherever it is: the model and the tools are interrupted, and every call gets a result.
 """
 
 import time
@@ -63,8 +64,12 @@ def reached_limit(limits: RunLimits, spent: Spent, seconds: float) -> Stop | Non
         used = f"{spent.usage.total} used"
         return Stop("cost", f"the limit of {limits.tokens} tokens is reached ({used})", RAISE)
     if limits.seconds and seconds >= limits.seconds:
-        return Stop("time", f"the limit of {limits.seconds:g} seconds is reached", RAISE)
+        return time_limit_stop(limits)
     return None
+
+
+def time_limit_stop(limits: RunLimits) -> Stop:
+    return Stop("time", f"the limit of {limits.seconds:g} seconds is reached", RAISE)
 
 
 class RunBudget:
@@ -73,11 +78,22 @@ class RunBudget:
     def __init__(self, limits: RunLimits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits or RunLimits()
         self._clock = clock
+        self._counts_together = False
         self.begin()
 
     def begin(self) -> None:
-        """Count from zero: a new run begins."""
-        self.spent, self._began = Spent(), self._clock()
+        """A new run begins: count from zero, unless all runs count together."""
+        if not self._counts_together:
+            self.spent, self._began = Spent(), self._clock()
+
+    def count_together(self, began: float) -> None:
+        """From now on all runs count together, and time counts from this moment of the clock."""
+        self._counts_together, self._began = True, began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the time limit; None without one."""
+        return self.limits.seconds - (self._clock() - self._began) if self.limits.seconds else None
 
     def add_step(self) -> None:
         self.spent = replace(self.spent, steps=self.spent.steps + 1)

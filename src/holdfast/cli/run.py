@@ -58,7 +58,10 @@ The exit code is the outcome; docs/cli.md lists them."""
 @max_steps_option
 @max_cost_option("Stop before spending more.")
 @click.option(
-    "--max-time", metavar="SECONDS", type=PositiveAmount("seconds"), help="Start no step after this time."
+    "--max-time",
+    metavar="SECONDS",
+    type=PositiveAmount("seconds"),
+    help="End the run after this time, whatever it does.",
 )
 @json_option
 @click.option(

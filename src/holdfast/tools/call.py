@@ -126,12 +126,12 @@ async def cancel_task(work: asyncio.Task[Any], what: str, seconds: float) -> boo
 def interrupted_result(tool: Tool) -> ToolResult:
     changed = "nothing was changed" if tool.is_read_only else "what it did is uncertain"
     hint = "" if tool.is_read_only else "Look at the state of things before you try again"
-    error = ToolError("EXECUTION_ERROR", f"{tool.name} was interrupted by the user; {changed}", hint=hint)
+    error = ToolError("EXECUTION_ERROR", f"{tool.name} was interrupted before it ended; {changed}", hint=hint)
     return error_result(error, {"tool": tool.name, "interrupted": True})
 
 
 def not_started_result(call: ToolCall) -> ToolResult:
-    why = f"{call.name} was not started: the user interrupted before it; nothing was done"
+    why = f"{call.name} was not started: the run was interrupted before it; nothing was done"
     return error_result(ToolError("EXECUTION_ERROR", why), {"tool": call.name, "interrupted": True})
 
 

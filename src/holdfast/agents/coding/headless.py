@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.coding.coding_session import CodingSession, OpenedSession, open_coding_session
-from holdfast.agents.limits import Spent, reached_limit
+from holdfast.agents.limits import Spent
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Done, End, Stop
@@ -195,6 +194,7 @@ async def run_headless(
     """One run from opening to closing. `began` is called when everything is open. Nobody is asked for approval:
     what no rule allows is denied. Raises the errors of `holdfast.errors` that keep a run from starting."""
     signals = SignalHandler()
+    began_at = time.monotonic()
     with signals.caught():
         opened = await signals.unless_cancelled(
             open_coding_session(options, responder=responder, watch=watch, env=env, model=model)
@@ -204,6 +204,7 @@ async def run_headless(
         try:
             began(opened)
             signals.agent = opened.coding.agent
+            signals.agent.budget.count_together(began_at)
             return await _run(opened.coding, request, signals)
         finally:
             await opened.close()
@@ -257,23 +258,13 @@ async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple
     """Run until an answer is valid, within limits for all runs together."""
     budget = coding.agent.budget
     for tries_left in reversed(range(MOST_CORRECTIONS + 1)):
-        began = time.monotonic()
         end = await coding.continue_run()
         if not isinstance(end, Done):
             return end, None, ""
         value, problems = schema.read(end.text)
         if not problems:
             return end, value, ""
-        seconds, limits, spent = time.monotonic() - began, budget.limits, budget.spent
-        if not tries_left or reached_limit(limits, spent, seconds):
+        if not tries_left or budget.reached():
             break
-        # No limit can become 0, which would mean no limit: it would have been reached.
-        budget.limits = replace(
-            limits,
-            steps=limits.steps - spent.steps if limits.steps else 0,
-            dollars=limits.dollars - spent.dollars if limits.dollars else 0.0,
-            seconds=limits.seconds - seconds if limits.seconds else 0.0,
-            tokens=limits.tokens - spent.usage.total if limits.tokens else 0,
-        )
         coding.agent.remind(schema.again(problems))
     return end, None, problems[0]

@@ -21,7 +21,7 @@ from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice, Replied, SubAgentNotice, SummaryMade, Watch, innermost
-from holdfast.agents.outcomes import Ask, Done, End
+from holdfast.agents.outcomes import Ask, Done, End, Stop
 from holdfast.agents.project_rules import read_rules, rule_changes
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
 from holdfast.events import UsageReported
@@ -158,10 +158,13 @@ class SubAgent:
         session.record(*rule_changes({}, read_rules(parent.workspace)))
 
     async def run(self) -> ToolResult:
-        """Do the work and report. The model belongs to the parent and stays open."""
+        """Do the work and report, also when interrupted: something may have been changed. The model belongs to the
+        parent and stays open."""
         try:
             self._agent.say(self._arguments.prompt)
             return self._report(await run(self._agent))
+        except asyncio.CancelledError:
+            return self._report(Stop("interrupted", "it was interrupted"))
         finally:
             self._tool_state.close()
 
