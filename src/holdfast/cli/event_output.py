@@ -40,6 +40,8 @@ class TextOutput:
             say(line)
 
     def ended(self, result: RunResult) -> None:
+        for one in result.notes:
+            warn(one)
         if result.outcome != "done":
             say_error(result.sentence)
             hint(result.hint)

@@ -7,7 +7,7 @@ Terminal and headless runs open it here and nowhere else. What was opened is clo
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from importlib.resources import files as package_files
 
@@ -172,11 +172,13 @@ SERVER_SECONDS = 5.0
 
 
 class OpenedSession(Struct, frozen=True):
-    """`notes` are what the person should know of how it was opened. `close` closes everything that was opened."""
+    """`notes` are what the person should know of how it was opened, and `late_notes` what became known since.
+    `close` closes everything that was opened."""
 
     coding: CodingSession
     notes: tuple[str, ...]
     close: Callable[[], Awaitable[None]]
+    late_notes: Callable[[], tuple[str, ...]] = lambda: ()
 
 
 async def open_coding_session(
@@ -216,9 +218,19 @@ async def open_coding_session(
         session = await asyncio.to_thread(CodingSession, config)
         stack.push_async_callback(session.aclose)
         close = stack.pop_all().aclose
-    troubles = [f"the MCP server `{name}` cannot be used: {why}" for name, why in servers.troubles.items()]
-    notes = (*log_notes, *resolved.notes, *troubles, *session.tool_state.skills.warnings)
-    return OpenedSession(session, notes, close)
+    known = set(servers.troubles)
+    waiting = [
+        f"the MCP server `{name}` did not start within {patience:g} s; its tools can be used once it has"
+        for name in servers.starting
+    ]
+    notes = (*log_notes, *resolved.notes, *_troubles(servers), *waiting, *session.tool_state.skills.warnings)
+    return OpenedSession(session, notes, close, lambda: _troubles(servers, known))
+
+
+def _troubles(servers: McpServers, known: Collection[str] = ()) -> tuple[str, ...]:
+    """A sentence for each server that cannot be used, without those that are known."""
+    found = servers.troubles.items()
+    return tuple(f"the MCP server `{name}` cannot be used: {why}" for name, why in found if name not in known)
 
 
 def _find_or_begin(options: AgentOptions, resolved: ResolvedConfig, store: Store) -> ReadableLog:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.coding.coding_session import CodingSession, OpenedSession, open_coding_session
@@ -133,6 +134,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     log: str = ""
     model: str = ""
     files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the person should know that was not known when the run began, such as a server that failed later."""
     signal: int = 0
     """The signal that ended the run, or 0."""
 
@@ -205,7 +208,8 @@ async def run_headless(
             began(opened)
             signals.agent = opened.coding.agent
             signals.agent.budget.count_together(began_at)
-            return await _run(opened.coding, request, signals)
+            result = await _run(opened.coding, request, signals)
+            return replace(result, notes=opened.late_notes())
         finally:
             await opened.close()
 

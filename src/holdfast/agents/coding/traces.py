@@ -112,6 +112,7 @@ def result_line(result: RunResult) -> JsonLine:
         "model": result.model,
         "log": result.log,
         "files": list(result.files),
+        "notes": list(result.notes),
     }
 
 

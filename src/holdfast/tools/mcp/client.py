@@ -75,6 +75,11 @@ class McpServers:
         """Servers that cannot be used, and why, for the person to see."""
         return {name: one.trouble for name, one in self._connections.items() if one.trouble}
 
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """Servers that have not answered yet."""
+        return tuple(name for name, one in self._connections.items() if one.is_starting)
+
     def listed(self) -> dict[str, NamedTool]:
         return named_tools({name: one.tools for name, one in self._connections.items()})
 

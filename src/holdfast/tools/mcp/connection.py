@@ -91,6 +91,11 @@ class ServerConnection:
         return self._attempt.reason if self._attempt and self._attempt.over.is_set() else ""
 
     @property
+    def is_starting(self) -> bool:
+        """Whether it is not yet known if the server can be used."""
+        return bool(self._attempt and not self._attempt.decided.is_set())
+
+    @property
     def is_open(self) -> bool:
         return bool(self._attempt and self._attempt.session and not self._attempt.over.is_set())
 
