@@ -12,6 +12,7 @@ from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, MEANINGS, Access, is_above
 from holdfast.tools.commands import CommandRules, Judgement, Verdict, judge, pattern_for
 from holdfast.tools.commands.fields import Follow, stay
+from holdfast.tools.permissions.reading_commands import only_reads
 from holdfast.tools.permissions.tool_rules import (
     COVERS,
     WITH_PATHS,
@@ -156,6 +157,8 @@ def _decide_confined(
         return PermissionDecision("ask", f"it {MEANINGS[wanted]}", access=wanted)
     if mode in ("edit", "auto"):
         return PermissionDecision("allow", "the sandbox holds it", rule=f"{mode} mode", access=wanted)
+    if only_reads(command, in_sandbox=True):
+        return PermissionDecision("allow", "it only reads", rule="ask mode", access="read")
     looked = _judged(command, context, _writing(rules, "ask"))
     if looked.verdict == "allow":
         # Its own rule may allow a command that writes.

@@ -1,0 +1,177 @@
+"""The small grammar of commands that only read: what it knows, and what it must never take for reading."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.tools.permissions.reading_commands import only_reads
+
+HERE = Path(__file__).parent
+ORDINARY = [line for line in (HERE / "reading_commands.txt").read_text("utf-8").splitlines() if line]
+"""Commands that people and agents type to look at something."""
+
+
+def test_few_ordinary_commands_are_asked_about():
+    asked = [command for command in ORDINARY if not only_reads(command, in_sandbox=True)]
+    assert len(ORDINARY) >= 350
+    assert asked == [
+        "ls -a ~",
+        "less README.md",
+        "more README.md",
+        "python3 -c 'print(1 + 1)'",
+        "man ls",
+        "wc -l < README.md",
+    ]
+
+
+def test_what_a_person_practically_never_wants_is_no_reading():
+    rows = [line.split("\t") for line in (HERE / "commands.tsv").read_text("utf-8").splitlines()]
+    denied = [row[1].replace("⏎", "\n") for row in rows if row[0] == "deny"]
+    assert len(denied) > 150
+    assert [command for command in denied if only_reads(command, in_sandbox=True)] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "   ",
+        "prlimit() { :; }; unset prlimit; prlimit touch m",
+        "{ prlimit() { :; }; } < nofile; prlimit touch m",
+        "x=touch; { x=cat; } >&9; $x m",
+        "readonly x=touch; x=cat; $x m",
+        "{awk,} 'BEGIN{system(\"touch m\")}'",
+        "RANDOM='a[$(touch m)]'",
+        "declare -l p; p=DOCS; cat $p",
+        "mv docs/dir docs/new && echo changed > docs/new/link",
+        "cat $(ls)",
+        "cat `ls`",
+        "cat <(ls)",
+        "cat a > b",
+        "cat a >> b",
+        "cat a >/dev/nullx",
+        "cat a 2> errors",
+        "cat a &> both",
+        "cat a & rm b",
+        "cat a |& tee b",
+        "PATH=. cat a",
+        "cat a; x=1",
+        "echo ~root",
+        'echo "$HOME"',
+        'echo "`id`"',
+        "echo {a,b}",
+        "! cat a",
+        "# only a comment",
+        "cat a &&",
+        "cat a |",
+        "| cat a",
+        "cat a;; cat b",
+        "cat 'a",
+        'cat "a',
+        "sort -o a b",
+        "sort --outp=a b",
+        "sort -ro a",
+        "uniq a b",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "fd -x rm",
+        "rg --pre ./run x",
+        "sed -i s/a/b/ f",
+        "sed -n 'w out' f",
+        "sed 's/a/b/w out' f",
+        "sed 's/a/touch m/e' f",
+        "sed -e p -e 'w out' f",
+        "sed '1e touch m' f",
+        "awk 'BEGIN { system(\"touch m\") }'",
+        "awk '{ print > \"out\" }' f",
+        "awk '{ print $1,\n $2 > \"out\" }' f",
+        "awk '{ print | \"sh\" }' f",
+        "awk -f script f",
+        "git -c core.pager=touch log",
+        "git log --output=x",
+        "git diff --ext-diff",
+        "git branch new",
+        "git branch -D old",
+        "git tag v2",
+        "git remote add origin x",
+        "git reflog expire --all",
+        "git config user.name x",
+        "git config --get user.name --unset",
+        "git stash",
+        "git submodule update",
+        "tar xf release.tar",
+        "tar -tf release.tar --to-command=sh",
+        "unzip release.zip",
+        "date -s 2020-01-01",
+        "date 010203042020",
+        "printf -v PATH x",
+        "test -v 'a[$(touch m)]'",
+        "hostname new-name",
+        "npm run test",
+        "npm install",
+        "pip install requests",
+        "ruff check --fix .",
+        "black .",
+        "prettier --write .",
+        "make",
+        "make test",
+        "python3 script.py",
+        "bash script.sh",
+        "./cat a",
+        "/tmp/cat a",
+        "unknown --version",
+        "sort -*",
+        "sort *",
+        "xxd -r a b",
+        "tee a",
+        "touch m",
+    ],
+)
+def test_what_may_change_something_is_no_reading(command):
+    assert not only_reads(command, in_sandbox=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat *.md",
+        "wc -l src/*.py",
+        "ls [a-c]*",
+        "grep -n 'a$b `c` (d) {e}' f",
+        'grep "a\\.b" f',
+        "grep a\\ b f",
+        "find . \\( -name a -o -name b \\) -print",
+        "ls 2>&1 | head -3 2>/dev/null",
+        "cat a && cat b || echo no; ls",
+        "cat a\nls",
+        "[ a != b ]",
+        "ls < /dev/null &>/dev/null",
+        "git -C ../other --no-pager log -1",
+        "date +%F",
+        "date -d yesterday +%F",
+        "echo a#b c!d e~f",
+    ],
+)
+def test_what_only_reads_in_another_form_is_known(command):
+    assert only_reads(command, in_sandbox=True)
+
+
+@pytest.mark.parametrize(
+    "command", ["mypy src", "ruff check .", "npm ls", "make -n", "pytest --collect-only"]
+)
+def test_what_runs_settings_of_the_project_reads_only_in_a_sandbox(command):
+    assert only_reads(command, in_sandbox=True)
+    assert not only_reads(command, in_sandbox=False)
+
+
+@given(st.text(max_size=60) | st.text(alphabet="ab $`'\"\\|&;<>(){}*?[]~!#=\n-/", max_size=60))
+def test_no_text_makes_it_fail(text):
+    assert only_reads(text, in_sandbox=True) in (True, False)
+    assert not only_reads(f"{text}; $x", in_sandbox=True)
+    assert not only_reads(f"rm x; {text}", in_sandbox=True)
+
+
+def test_a_script_is_no_reading():
+    assert not only_reads("cat a\n" * 2_000, in_sandbox=True)
