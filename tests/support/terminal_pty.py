@@ -26,6 +26,8 @@ class Pty:
             os.close(self.end)
             os.login_tty(self._inner) if hasattr(os, "login_tty") else _login(self._inner)
             os.chdir(cwd)
+            # As a terminal's shell starts programs; in a suite that runs in the background it is ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(command[0], [str(part) for part in command], {**os.environ, **_texts(env)})
         self._code = None
 
@@ -52,6 +54,7 @@ class Pty:
                 self._code = os.waitstatus_to_exitcode(status)
             while select.select([self.end], [], [], 0 if pid else 0.02)[0]:
                 self.sent += os.read(self.end, 65_536)
+        assert self._code is not None, f"it did not end: {self.sent[-2000:]!r}"
         return self._code
 
     def close(self):
