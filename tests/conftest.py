@@ -1,16 +1,21 @@
 """Hypothesis tries other examples at every run, except where CI asks for the same ones each time.
 
 No example has a deadline: machines are shared, and how fast something is stands in benchmarks. Compiled modules are
-kept even where the environment says not to: hundreds of tests start a Python process.
+kept even where the environment says not to: hundreds of tests start a Python process. A suite that a shell runs in
+the background ignores Ctrl-C, and so would every program that it starts.
 """
 
 import os
+import signal
 import sys
 
 from hypothesis import settings
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("shared", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

@@ -221,7 +221,7 @@ EXECUTE = (
             "them. The component follows R4, R1, R2 and R3 in this order, as the design has it, and falls "
             "back to "
             "none. The design was not touched by me in any of the three iterations.",
-            asks="Nothing. The target was 85 %, and every case comes out as the staff decided it. The "
+            asks="Nothing. The target was 85%, and every case comes out as the staff decided it. The "
             "results of all "
             "three iterations stay where they are, for whoever wants to compare them.",
             verdict="stop",
@@ -270,7 +270,7 @@ EXECUTE_SUMMARY = {
         "layer3_problems": [],
         "fix_attempts": [],
     },
-    "pending_work": ["repair the thirtieth day", "below 85 % go on; return only for problems of layer 1"],
+    "pending_work": ["repair the thirtieth day", "below 85% go on; return only for problems of layer 1"],
     "key_paths": {"execution_output_dir": "execution_outputs/iteration_1"},
 }
 

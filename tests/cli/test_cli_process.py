@@ -239,7 +239,7 @@ def completed(words: str) -> list[str]:
 def test_what_a_shell_offers(recording: Path, tmp_path: Path) -> None:
     log = holdfast("pack", recording, "--json").json["log"]
     (tmp_path / "holdfast.toml").write_text('[profile.cosy]\nextends = "code"\n')
-    assert completed("holdfast p") == ["pair", "pack", "profiles"]
+    assert completed("holdfast p") == ["pair", "pack", "permissions", "profiles"]
     assert completed("holdfast pack x --profile co") == ["code", "cosy"]
     assert completed("holdfast pack x --from o") == ["openai"]
     assert "--budget" in completed("holdfast pack x --b")

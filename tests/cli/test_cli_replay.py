@@ -281,7 +281,7 @@ def test_a_bar_on_a_terminal_only(recording: Path) -> None:
     shown = on_terminal(*told, env={"COLUMNS": "100"}).out.decode()
     assert shown.index("replaying 1 recording") < shown.index("evidence and cost")
     assert "━" in shown
-    assert " %" in shown
+    assert "%" in shown
     assert "━" not in holdfast(*told).err
 
 

@@ -26,8 +26,6 @@ class Pty:
             os.close(self.end)
             os.login_tty(self._inner) if hasattr(os, "login_tty") else _login(self._inner)
             os.chdir(cwd)
-            # As a terminal's shell starts programs; in a suite that runs in the background it is ignored.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(command[0], [str(part) for part in command], {**os.environ, **_texts(env)})
         self._code = None
 
