@@ -477,3 +477,27 @@ def test_an_older_landlock_says_what_it_leaves_open(version, monkeypatch):
     monkeypatch.setattr(launch, "can_filter", lambda: False)
     said = "the network is open" if version < 4 else "TCP connections and servers are refused"
     assert said in Landlock(version).describe()
+
+
+@pytest.mark.parametrize(
+    ("attempt", "bubblewrap", "landlock"),
+    [
+        ("kill -0 {other}", False, landlock_version() < 6),
+        ("chmod 600 ../outside/read.txt", False, True),
+        ("echo x > .git/hooks/pre-commit", False, True),
+        ("echo x >> .git/config", False, True),
+        ('python3 -c "import socket; socket.socket(socket.AF_UNIX)"', True, False),
+        ('python3 -c "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"', True, False),
+    ],
+    ids=["signal", "metadata outside", "hooks", "settings", "Unix socket", "UDP socket"],
+)
+def test_what_is_documented_of_each_sandbox_at_write(sandbox, root, attempt, bubblewrap, landlock):
+    """docs/tools.md says so; what is possible is a limit, and not wanted."""
+    repository(root)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        code = run(sandbox, root, attempt.format(other=other.pid)).data["exit_code"]
+    finally:
+        other.kill()
+        other.wait()
+    assert (code == 0) is {"bubblewrap": bubblewrap, "landlock": landlock}[sandbox.name]
