@@ -111,11 +111,10 @@ INSIDE: dict[str, dict[str, set[str]]] = {
     },
     "tools": {
         SHARED: set(),
-        "commands": set(),
         "files": {SHARED},
         "search": {SHARED},
-        "permissions": {SHARED, "commands", "search"},
-        "shell": {SHARED, "commands", "search"},
+        "permissions": {SHARED, "search"},
+        "shell": {SHARED, "search"},
         "mcp": {SHARED, "shell"},
     },
 }

@@ -44,7 +44,7 @@ def test_each_command_gets_one_line(folder):
             "command": "touch made",
             "verdict": "ask",
             "access": "write",
-            "reason": "it writes `made`, inside the root",
+            "reason": "`touch` is not known to only read",
             "rule": "",
         },
     ]

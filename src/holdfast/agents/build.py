@@ -127,6 +127,8 @@ class SessionGate:
             cwd,
             is_read_only=tool.is_read_only,
             is_confined=self._shell.sandbox.is_confining,
+            is_sandbox_off=self._shell.sandbox.is_off,
+            folders=self._configured.folders,
         )
         checked = await self.permission_gate.check(call, context)
         if checked.event:

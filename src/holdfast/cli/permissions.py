@@ -18,8 +18,7 @@ from holdfast.cli.streams import note, write
 from holdfast.errors import InputError
 from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, Access
-from holdfast.tools.commands import Verdict
-from holdfast.tools.permissions.decision import decide
+from holdfast.tools.permissions.decision import Verdict, decide
 from holdfast.tools.permissions.gate import call_context
 from holdfast.tools.permissions.tool_rules import PermissionMode
 from holdfast.tools.workspace import Workspace
@@ -80,13 +79,20 @@ def check(
     _, permissions, distrust = load_permissions(root, os.environ, allow=allow, trusts=trusts)
     if distrust:
         note(distrust)
-    workspace, is_confined = Workspace([root]), (sandbox or permissions.sandbox) != "off"
+    workspace, is_off = Workspace([root]), (sandbox or permissions.sandbox) == "off"
     for text in _commands(by_null=by_null):
         call = ToolCall("check", "Bash", {"command": text, "access": access or ""})
-        context = call_context(call, workspace, str(root), is_read_only=False, is_confined=is_confined)
+        context = call_context(
+            call,
+            workspace,
+            str(root),
+            is_read_only=False,
+            is_confined=not is_off,
+            is_sandbox_off=is_off,
+            folders=permissions.folders,
+        )
         found = decide(call, mode or permissions.mode, permissions, context)
-        level: Access = found.access if is_confined else "full"
-        shown = CommandVerdict(text, found.verdict, level, found.reason, found.rule)
+        shown = CommandVerdict(text, found.verdict, found.access, found.reason, found.rule)
         write(msgspec.json.encode(shown) + b"\n")
 
 

@@ -198,6 +198,7 @@ def new_tool_state(
         sandbox=config.sandbox,
         access="network" if config.permissions.network else "write",
         hidden=config.permissions.hidden,
+        folders=config.permissions.folders,
         passes=config.permissions.variables,
     )
     return ToolState(files, shell, TodoList(), skills or Skills([]), session_recall_tool(session))

@@ -1,8 +1,11 @@
-"""Whether a call may be made: allow, ask or deny, with the reason, from the mode, the rules and the command itself.
+"""Whether a call may be made: allow, ask or deny, with the reason, from the mode, the rules and the sandbox.
 
 Rule: a pure function of the call and its context, which knows where links lead. What a mode forbids no rule allows,
-what a rule denies nothing allows, and anything else is asked about.
+what a rule denies nothing allows, and anything else is asked about. Of a command, what the sandbox lets it touch
+decides, and not what it looks like.
 """
+
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,9 +13,9 @@ from msgspec.structs import replace
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, MEANINGS, Access, is_above
-from holdfast.tools.commands import CommandRules, Judgement, Verdict, judge, pattern_for
-from holdfast.tools.commands.fields import Follow, stay
-from holdfast.tools.permissions.reading_commands import only_reads
+from holdfast.tools.permissions.command_rules import CommandRule, granted_access, rule_for
+from holdfast.tools.permissions.plain_commands import LiteralWord
+from holdfast.tools.permissions.reading_commands import LeadsOut, doubt_of, find_doubt
 from holdfast.tools.permissions.tool_rules import (
     COVERS,
     WITH_PATHS,
@@ -21,9 +24,24 @@ from holdfast.tools.permissions.tool_rules import (
     ToolRule,
 )
 
+Verdict = Literal["allow", "ask", "deny"]
 HARMLESS_TOOLS = frozenset({"BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill"})
 """Tools that change nothing but the session itself."""
 CHANGES = COVERS["Edit"]
+GUARDED_NAMES = frozenset(
+    """
+    .git head .gitconfig .gitmodules .gitattributes .envrc .bashrc .bash_profile .bash_login .profile .zshrc .zshenv
+    .zprofile .inputrc .npmrc .yarnrc .yarnrc.yml .pypirc .netrc .ssh .aws .gnupg .vscode .idea .husky .direnv
+    .ripgreprc .mcp.json .claude .holdfast holdfast.toml
+    """.split()
+)
+"""Files and folders, in small letters, with which other programs can be made to run commands. `HEAD` makes a folder
+a bare repository, whose `config` names programs that Git runs."""
+
+
+def is_spelled_outside(word: LiteralWord) -> bool:
+    """Whether a path leads out by its spelling alone."""
+    return word.text.startswith(("/", "~")) or ".." in word.text.split("/")
 
 
 class CallContext(Struct, frozen=True):
@@ -34,9 +52,11 @@ class CallContext(Struct, frozen=True):
     cwd: str
     path: str = ""
     is_read_only: bool = False
-    follow: Follow = stay
+    leads_out: LeadsOut = is_spelled_outside
     is_confined: bool = False
     """Whether a sandbox holds commands to their access level."""
+    is_sandbox_off: bool = False
+    """Whether a person chose to have none."""
 
 
 class PermissionDecision(Struct, frozen=True):
@@ -83,8 +103,9 @@ def pattern_of(call: ToolCall, context: CallContext) -> str:
     """The rule for a call and similar ones: a command by its first words, a file by its folder, otherwise the
     tool."""
     if call.name == "Bash":
-        command = call.arguments.get("command")
-        return pattern_for(command) if isinstance(command, str) else ""
+        command, access = call.arguments.get("command"), _asked_access(call)
+        is_more = context.is_confined and access in ("network", "full")
+        return rule_for(command, access if is_more else None) if isinstance(command, str) else ""
     if call.name not in WITH_PATHS:
         name = meant_tool(call)
         return name if name.startswith("mcp__") else ""
@@ -117,7 +138,7 @@ def _decide(
     ):
         return ALLOWED
     if call.name in CHANGES:
-        return _decide_change(mode, permissions.commands, context)
+        return _decide_change(mode, context)
     return PermissionDecision("ask", f"{meant_tool(call)} may change something")
 
 
@@ -126,47 +147,15 @@ def _hit(rules: tuple[ToolRule, ...], call: ToolCall, context: CallContext) -> T
     return next((rule for rule in rules if any(rule.matches(name, context.path) for name in names)), None)
 
 
-def _decide_change(mode: PermissionMode, rules: CommandRules, context: CallContext) -> PermissionDecision:
+def _decide_change(mode: PermissionMode, context: CallContext) -> PermissionDecision:
     if mode != "edit":
         return PermissionDecision("ask", f"it changes `{context.path}`")
-    if any(
-        part.lower() in rules.guarded or part.lower().endswith(".git") for part in context.path.split("/")
-    ):
+    parts = context.path.lower().split("/")
+    if any(part in GUARDED_NAMES or part.endswith(".git") for part in parts):
         return PermissionDecision(
             "ask", f"it changes `{context.path}`, with which other programs can be made to run commands"
         )
     return ALLOWED
-
-
-def _decide_confined(
-    call: ToolCall, command: str, mode: PermissionMode, permissions: Permissions, context: CallContext
-) -> PermissionDecision:
-    """A command in a sandbox: what it may touch decides, and not what it looks like."""
-    if mode == "plan":
-        return PermissionDecision("allow", "nothing can be changed", rule="plan mode", access="read")
-    rules = permissions.commands
-    usual: Access = "network" if permissions.network else "write"
-    wanted = next((level for level in LEVELS if level == call.arguments.get("access")), usual)
-    judged = _judged(command, context, rules)
-    if rules.deny and judged.verdict == "deny":
-        return PermissionDecision("deny", judged.reason, part=judged.part)
-    asking = _judged(command, context, replace(rules, deny=rules.ask, ask=())) if rules.ask else None
-    if asking and asking.verdict == "deny":
-        return PermissionDecision("ask", asking.reason, part=asking.part, access=wanted)
-    if is_above(wanted, usual) and (mode != "auto" or wanted == "full"):
-        return PermissionDecision("ask", f"it {MEANINGS[wanted]}", access=wanted)
-    if mode in ("edit", "auto"):
-        return PermissionDecision("allow", "the sandbox holds it", rule=f"{mode} mode", access=wanted)
-    if only_reads(command, in_sandbox=True):
-        return PermissionDecision("allow", "it only reads", rule="ask mode", access="read")
-    looked = _judged(command, context, _writing(rules, "ask"))
-    if looked.verdict == "allow":
-        # Its own rule may allow a command that writes.
-        is_reading = _judged(command, context, replace(_writing(rules, "ask"), allow=())).verdict == "allow"
-        if is_reading:
-            return PermissionDecision("allow", "it only reads", rule="ask mode", access="read")
-        return PermissionDecision("allow", "a rule allows it", access=wanted)
-    return PermissionDecision("ask", looked.reason, part=looked.part, access=wanted)
 
 
 def _decide_command(
@@ -175,39 +164,50 @@ def _decide_command(
     command = call.arguments.get("command")
     if not isinstance(command, str):
         return ALLOWED  # the tool itself reports what is wrong
-    if context.is_confined:
-        return _decide_confined(call, command, mode, permissions, context)
+    if mode == "plan" and context.is_confined:
+        return PermissionDecision("allow", "nothing can be changed", rule="plan mode", access="read")
     rules = permissions.commands
-    real = [place for folder in rules.folders for place in context.follow(folder) or ()]
-    rules = replace(rules, folders=(*rules.folders, *real, *context.roots[1:]))
-    judged = _judged(command, context, rules)
-    if judged.verdict == "deny":
-        return PermissionDecision("deny", judged.reason, part=judged.part)
+    for rule in rules.deny:
+        if part := rule.finds(command):
+            return PermissionDecision("deny", f"the rule `{rule.text}` denies it", part=part, rule=rule.text)
+    usual: Access = "network" if permissions.network else "write"
+    # Without a sandbox there are no levels.
+    usual = usual if context.is_confined else "full"
+    doubt = find_doubt(command, None if context.is_confined else context.leads_out)
     if mode == "plan":
-        # No file may be written, whatever a person allows.
-        looked = _judged(command, context, replace(_writing(rules, "deny"), allow=()))
-        if looked.verdict == "allow":
-            return ALLOWED
-        return PermissionDecision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
-    if mode == "ask" and judged.verdict == "allow":
-        judged = _judged(command, context, _writing(rules, "ask"))
-    # In auto mode only what a person's own rule names is asked about; here such rules deny, to find out.
-    if judged.verdict == "allow" or (
-        mode == "auto" and _judged(command, context, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
-    ):
-        return ALLOWED
-    return PermissionDecision("ask", judged.reason, part=judged.part)
+        if doubt is None:
+            return PermissionDecision("allow", "it only reads", rule="plan mode", access=usual)
+        reason = f"{PLAN}, and there is no sandbox to hold a command: {doubt.reason}"
+        return PermissionDecision("deny", reason, part=doubt.part, rule="plan mode", access=usual)
+    granted = _granted(rules.allow, command, usual, context)
+    asked = _asked_access(call) if context.is_confined else usual
+    wanted: Access = asked or granted or usual
+    for rule in rules.ask:
+        if part := rule.finds(command):
+            reason = f"the rule `{rule.text}` asks about it"
+            return PermissionDecision("ask", reason, part=part, rule=rule.text, access=wanted)
+    if granted and not is_above(wanted, granted):
+        return PermissionDecision("allow", "a rule allows it", access=wanted)
+    if is_above(wanted, usual) and (mode != "auto" or wanted == "full"):
+        return PermissionDecision("ask", f"it {MEANINGS[wanted]}", access=wanted)
+    is_free = mode in ("edit", "auto") if context.is_confined else mode == "auto" and context.is_sandbox_off
+    if is_free:
+        reason = "the sandbox holds it" if context.is_confined else "nothing is asked about"
+        return PermissionDecision("allow", reason, rule=f"{mode} mode", access=wanted)
+    if doubt is None:
+        access: Access = "read" if context.is_confined else usual
+        return PermissionDecision("allow", "it only reads", rule=f"{mode} mode", access=access)
+    return PermissionDecision("ask", doubt.reason, part=doubt.part, access=wanted)
 
 
-def _judged(command: str, context: CallContext, rules: CommandRules) -> Judgement:
-    return judge(command, root=context.roots[0], cwd=context.cwd, rules=rules, follow=context.follow)
+def _asked_access(call: ToolCall) -> Access | None:
+    return next((level for level in LEVELS if level == call.arguments.get("access")), None)
 
 
-def _writing(rules: CommandRules, verdict: Verdict) -> CommandRules:
-    """Rules under which every write to a file is asked about, as it is for a tool that writes, or denied."""
-    closed: dict[str, dict[str, Verdict]] = {
-        kind: {place: ("allow" if place == "stream" and kind == "write" else verdict) for place in verdicts}
-        for kind, verdicts in rules.places.items()
-        if kind != "read"
-    }
-    return replace(rules, places={**rules.places, **closed})
+def _granted(
+    rules: tuple[CommandRule, ...], command: str, usual: Access, context: CallContext
+) -> Access | None:
+    # What reads beside a command with full access can read everything too.
+    is_strict = usual == "full" or any(rule.access == "full" for rule in rules)
+    leads_out = context.leads_out if is_strict else None
+    return granted_access(rules, command, usual=usual, reads=lambda one: not doubt_of(one, leads_out))

@@ -1,14 +1,15 @@
 """The gate before every call: it decides, asks where it must, and remembers the answers of this log.
 
 Rule: a refusal is a result that the model reads, and every answer is an event in the log; fed with those events, a
-new gate knows the same. An approval never lifts a denial. To tell where the paths of a command really lead, names
-are looked at and no file is opened; if resolving a path would take too long, the call is asked about. What
-happens between this look and the command is for the sandbox to hold.
+new gate knows the same. An approval never lifts a denial. To tell where the paths of a command lead that no sandbox
+holds, names are looked at and no file is opened.
 """
 
 import contextlib
+import glob
+import itertools
 import os
-import re
+from functools import partial
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -17,9 +18,9 @@ from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, ApprovalScope
 from holdfast.messages import ToolCall
 from holdfast.tools.access import Access
-from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD, name_pattern
 from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
 from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide, meant_tool
+from holdfast.tools.permissions.plain_commands import LiteralWord
 from holdfast.tools.permissions.tool_rules import WITH_PATHS, PermissionMode, Permissions
 from holdfast.tools.workspace import Workspace
 
@@ -160,9 +161,17 @@ def for_log(call: ToolCall) -> str:
 
 
 def call_context(
-    call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool, is_confined: bool = False
+    call: ToolCall,
+    workspace: Workspace,
+    cwd: str,
+    *,
+    is_read_only: bool,
+    is_confined: bool = False,
+    is_sandbox_off: bool = False,
+    folders: tuple[str, ...] = (),
 ) -> CallContext:
-    """The context of a call. `cwd` is the folder that commands run in, as the workspace names it."""
+    """The context of a call. `cwd` is the folder that commands run in, as the workspace names it; `folders` are
+    others that they may work in."""
     path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
     path = path if isinstance(path, str) else ""
     # One outside the workspace stays as written, since the tool refuses it anyway.
@@ -170,8 +179,15 @@ def call_context(
         place = workspace.locate(path) if path else None
         if place:
             path = (place.inner or ".") if place.root == workspace.roots[0] else place.path
+    folder = workspace.locate(cwd).path
     return CallContext(
-        workspace.roots, workspace.locate(cwd).path, path, is_read_only, real_places, is_confined
+        workspace.roots,
+        folder,
+        path,
+        is_read_only,
+        partial(_leads_out, cwd=folder, roots=(*workspace.roots, *map(os.path.realpath, folders))),
+        is_confined=is_confined,
+        is_sandbox_off=is_sandbox_off,
     )
 
 
@@ -201,99 +217,22 @@ def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
 
 
 MOST_NAMES = 10_000
-"""Names that are looked at for one path,"""
-MOST_BELOW = 200_000
-"""and for one that means everything below it."""
-_ROUGH = re.compile(r"^-|[\s\"'\\]")
-"""What parts a name from a word: blanks, quotes, a dash at its start."""
-_LAST = re.compile(f"([{BELOW}{SMOOTH}])({SOLID}?)([^/{WILD}-{HOME}]*)")
+"""Names that a pattern may match for each to be followed."""
 
 
-def real_places(path: str) -> tuple[str, ...] | None:
-    """The real paths that an absolute one may mean, as the system resolves it, `..` behind links too; None where
-    that cannot be told, or where names are not what the path says of them."""
-    folder, _, name = path.rpartition("/")
-    last = _LAST.fullmatch(name)
-    path = folder or "/" if last else path
-    if BELOW in path or SMOOTH in path:
-        return None
+def _leads_out(word: LiteralWord, cwd: str, roots: tuple[str, ...]) -> bool:
+    """Whether a path in a command leads to a file outside, followed as the system does, `..` behind links too."""
+    names = [word.text]
     try:
-        found = _matches(path) if WILD in path or EVEN in path else [path]
-        if found is None:
-            return None
-        led = _followed(found)
-        below = _led_below(led, last) if last else []
-    except (OSError, ValueError, RecursionError):
-        return None
-    return None if below is None else tuple(dict.fromkeys([*led, *below]))
+        if word.has_glob:
+            found = glob.iglob(word.text, root_dir=cwd, include_hidden=True)  # noqa: PTH207
+            names = list(itertools.islice(found, MOST_NAMES))
+        return len(names) == MOST_NAMES or any(_is_outside(os.path.join(cwd, name), roots) for name in names)  # noqa: PTH118
+    except (OSError, ValueError):
+        return True
 
 
-def _led_below(folders: list[str], wanted: re.Match[str]) -> list[str] | None:
-    """Where the links below folders lead, and those below these. None for too many names, and for a rough one where
-    smooth ones are wanted."""
-    is_smooth, is_solid, ending = wanted[1] == SMOOTH, bool(wanted[2]), wanted[3]
-    looked, led = 0, list[str]()
-    waiting, seen = [(folder, False) for folder in folders], set(folders)
-    while waiting:
-        folder, is_rough = waiting.pop()
-        for entry in _entries(folder):
-            looked += 1
-            is_folder = entry.is_dir(follow_symlinks=False)
-            rough = is_smooth and (is_rough or bool(_ROUGH.search(entry.name)))
-            is_meant = entry.name.endswith(ending) and not (is_folder and is_solid)
-            if looked > MOST_BELOW or (rough and is_meant):
-                return None
-            if is_folder:
-                waiting.append((entry.path, rough))
-            elif is_meant and not is_solid and entry.is_symlink():
-                target = os.path.realpath(entry.path)
-                led.append(target)
-                if target not in seen and os.path.isdir(target):  # noqa: PTH112
-                    seen.add(target)
-                    waiting.append((target, rough))
-    return led
-
-
-def _entries(folder: str) -> list["os.DirEntry[str]"]:
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except OSError:
-        return []
-
-
-def _matches(path: str) -> list[str] | None:
-    """The paths that a pattern matches now."""
-    heads, looked = [""], 0
-    for part in path.split("/")[1:]:
-        if WILD not in part and EVEN not in part:
-            heads = [f"{head}/{part}" for head in heads]
-            continue
-        pattern = name_pattern(part)
-        found = list[str]()
-        for head in heads:
-            names = [entry.name for entry in _entries(head or "/")]
-            looked += len(names)
-            if looked > MOST_NAMES:
-                return None
-            names = [name for name in names if pattern.fullmatch(name)]
-            if EVEN in part and any(map(_ROUGH.search, names)):
-                return None
-            found += [f"{head}/{name}" for name in names]
-        heads = found
-    return heads
-
-
-def _followed(paths: list[str]) -> list[str]:
-    """Each folder is resolved once, since a pattern finds many names in one."""
-    folders: dict[str, str] = {}
-    out = list[str]()
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        if len(paths) == 1 or name in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114
-            out.append(os.path.realpath(path))
-            continue
-        if folder not in folders:
-            folders[folder] = os.path.realpath(folder or "/")
-        out.append(f"{folders[folder].rstrip('/')}/{name}")
-    return out
+def _is_outside(path: str, roots: tuple[str, ...]) -> bool:
+    real = os.path.realpath(path)
+    is_inside = any(real == root or real.startswith(f"{root.rstrip('/')}/") for root in roots)
+    return not is_inside and os.path.lexists(path)

@@ -1,41 +1,32 @@
-"""Commands that only read: a small grammar, and a table of programs and options.
+"""Commands that only read: a table of programs and options, for simple commands.
 
-Rule: what the grammar does not know is not called reading. It knows simple commands with literal words, joined by
-pipes, `&&`, `||`, `;` and new lines, with redirections to `/dev/null` or between descriptors: no variables,
-substitutions, functions, groups or assignments. A mistake costs no more than a failed command where a sandbox holds
-commands, so what runs settings of the project is called reading only there.
+Rule: what is not known is not called reading. Where a sandbox holds commands, a mistake costs no more than a failed
+command. Without one, only the programs that are marked for it are called reading, and only of files in the
+workspace.
 """
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 
 from msgspec import Struct
 
-LONGEST = 4_000
-"""Characters of a command; a longer one is a script."""
+from holdfast.tools.permissions.plain_commands import (
+    LiteralWord,
+    NotPlainError,
+    PlainCommand,
+    split_commands,
+)
+
 LONGEST_NAME = 4
 """Words of a row of the table: `python3 -m pip list`."""
+LONGEST_OPTION = 60
+"""Characters of an option that is searched for paths."""
 
-_END = r"(?=[ \t;|&\n]|$)"
-_TOKEN = re.compile(
-    r"(?P<blank>[ \t]+)"
-    rf"|(?P<redirect>(?:[0-9]*|&)>>?[ \t]*/dev/null{_END}|[0-9]*<[ \t]*/dev/null{_END}|[0-9]*>&[0-9]{_END})"
-    r"|(?P<join>\|\||&&|\||;|\n)"
-    r"|(?P<word>(?:[^\s'\"\\$`(){}<>|&;#~!*?\[\]]|(?<=[^\s|&;])[#~!]|[*?]|\[[^\s'\"\\$`(){}<>|&;]*\]|\[(?=\s)"
-    r"|(?<=\s)\]|!=?(?=\s)|'[^']*'|\"(?:[^\"\\$`]|\\.)*\"|\\[^\n])+)"
-)
-_PIECE = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^'\"\\]+)", re.DOTALL)
-_GLOB = re.compile(r"[*?\[]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-
-
-class LiteralWord(Struct, frozen=True):
-    text: str
-    starts_with_glob: bool = False
-    """Whether it begins with a pattern, so that it may become an option."""
+LeadsOut = Callable[[LiteralWord], bool]
+"""Whether a word, taken as a path, leads to a file outside the workspace."""
 
 
 class ReadingRule(Struct, frozen=True):
@@ -49,66 +40,82 @@ class ReadingRule(Struct, frozen=True):
     """Whether words that are no options may follow; those with a plus sign always may,"""
     unless: tuple[str, ...] = ()
     """or only behind one of these options."""
-    sandboxed: bool = False
-    """Whether it runs what the project configures, and so only reads where a sandbox holds it."""
+    unconfined: bool = False
+    """Whether it is called reading without a sandbox too,"""
+    follows: tuple[str, ...] = ()
+    """then without these options, which read other files than those that are named."""
 
 
-def only_reads(command: str, *, in_sandbox: bool) -> bool:
-    """Whether a command is known to change nothing."""
-    if len(command) > LONGEST:
-        return False
-    commands = list(_split(command))
-    return bool(commands) and all(words and _reads(words, in_sandbox=in_sandbox) for words in commands)
+class CommandDoubt(Struct, frozen=True):
+    """Why a command may do more than read, and the part of it that may."""
+
+    reason: str
+    part: str
 
 
-def _split(text: str) -> Iterator[list[LiteralWord] | None]:
-    """The words of each simple command; None for what the grammar does not know."""
-    words: list[LiteralWord] = []
-    at, is_joined = 0, False
-    text = text.strip()
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            yield None
-            return
-        at = found.end()
-        if found["word"]:
-            words.append(_word(found["word"]))
-        elif found["join"]:
-            if not words:
-                yield None
-                return
-            yield words
-            words, is_joined = [], found["join"] in ("||", "&&", "|")
-    if words:
-        yield words
-    elif is_joined:
-        yield None
+def find_doubt(command: str, leads_out: LeadsOut | None = None) -> CommandDoubt | None:
+    """None for a command that only reads. `leads_out` is for one that no sandbox holds."""
+    try:
+        commands = split_commands(command)
+    except NotPlainError as error:
+        return CommandDoubt(str(error), command)
+    reasons = ((one.text, doubt_of(one, leads_out)) for one in commands)
+    return next((CommandDoubt(reason, part) for part, reason in reasons if reason), None)
 
 
-def _word(raw: str) -> LiteralWord:
-    parts = []
-    for single, double, escaped, plain in _PIECE.findall(raw):
-        parts.append(single or re.sub(r"\\([\"\\$`])", r"\1", double) or escaped or plain)
-    return LiteralWord("".join(parts), bool(_GLOB.match(raw) or (raw.startswith("-") and _GLOB.search(raw))))
+def doubt_of(command: PlainCommand, leads_out: LeadsOut | None = None) -> str:
+    """Why a simple command may do more than read; empty if it does not."""
+    if leads_out:
+        return _doubt(command.words, command.text) or _doubt_unconfined(command.words, leads_out)
+    outer, inner = _parts(_without_git_options(command.words))
+    doubt = _doubt(outer, command.text) if outer else ""
+    return doubt or (doubt_of(PlainCommand(tuple(inner), command.text)) if inner else "")
 
 
-def _reads(words: Sequence[LiteralWord], *, in_sandbox: bool) -> bool:
-    if words[0].text == "git":
-        words = _without_git_options(words)
+def _doubt(words: Sequence[LiteralWord], text: str) -> str:
+    rule, length = _rule(words)
+    if rule is None:
+        return f"`{words[0].text}` is not known to only read"
+    is_reading = _reads(rule, words[length:], _SCRIPTS.get(words[0].text))
+    return "" if is_reading else f"`{text}` may do more than read"
+
+
+def _doubt_unconfined(words: Sequence[LiteralWord], leads_out: LeadsOut) -> str:
+    """What speaks against a command that only reads, if there is no sandbox to hold it."""
+    rule, length = _rule(words)
+    rest = words[length:]
+    if rule is None or not rule.unconfined or any(_is_refused(word.text, rule.follows) for word in rest):
+        return f"`{words[0].text}` only reads where a sandbox holds it, and there is none"
+    outside = (word.text for word in rest if _is_unclear(word) or any(map(leads_out, _paths(word))))
+    return next((f"`{text}` may be outside the workspace" for text in outside), "")
+
+
+def _is_unclear(word: LiteralWord) -> bool:
+    """Whether a pattern may be the folder above, or means to bash what it may not mean to others."""
+    return word.has_glob and bool(re.search(r"(?:^|/)\.[*?]|\[", word.text))
+
+
+def _parts(words: Sequence[LiteralWord]) -> tuple[Sequence[LiteralWord], Sequence[LiteralWord]]:
+    """A command and the one that it runs, if any: `xargs -n 1 wc`, `timeout 5 grep x`, `find . -exec cat {} +`."""
     texts = [word.text for word in words]
-    if _ASSIGNMENT.match(texts[0]):
-        return False
-    found = _rule(texts)
-    if found is None:
-        return False
-    rule, length = found
-    rest, after = texts[length:], words[length:]
-    if rule.sandboxed and not in_sandbox:
-        return False
+    if texts[0] == "find" and texts[-1] in ("+", ";") and texts.count("-exec") == 1:
+        at = texts.index("-exec")
+        return words[:at], words[at + 1 : -1]
+    if texts[0] not in listed("wrappers") or _rule(words)[0]:
+        return words, ()
+    at = 1
+    while at < len(words) and re.fullmatch(r"-.*|[0-9.]+[smhd]?|\{\}", texts[at]):
+        at += 1
+    return (words, ()) if at == len(words) else ((), words[at:])
+
+
+def _reads(
+    rule: ReadingRule, words: Sequence[LiteralWord], reads: Callable[[Sequence[str]], bool] | None
+) -> bool:
+    rest = [word.text for word in words]
     if rule.only:
         return all(word in rule.only for word in rest)
-    if rule.refuse and any(word.starts_with_glob for word in after):
+    if rule.refuse and any(word.may_be_option for word in words):
         return False
     options = [word for word in rest if word.startswith("-") and word != "-"]
     if any(_is_refused(option, rule.refuse) for option in options):
@@ -116,26 +123,32 @@ def _reads(words: Sequence[LiteralWord], *, in_sandbox: bool) -> bool:
     operands = [word for word in rest if word not in options]
     if operands and not rule.operands and not all(word.startswith("+") for word in operands):
         return any(option.split("=", 1)[0] in rule.unless for option in options)
-    return _SCRIPTS[texts[0]](rest) if texts[0] in _SCRIPTS else True
+    return reads is None or reads(rest)
 
 
-def _rule(words: Sequence[str]) -> tuple[ReadingRule, int] | None:
-    """The row with the most words that a command begins with."""
-    table = _table()
-    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
-        if rule := table.get(" ".join(words[:length])):
+def _paths(word: LiteralWord) -> list[LiteralWord]:
+    """What a program may take for a path: a word, or any end of an option."""
+    if not word.text.startswith("-"):
+        return [word]
+    if len(word.text) > LONGEST_OPTION:
+        return [LiteralWord("/")]
+    return [LiteralWord(word.text[at:], word.has_glob) for at in range(2, len(word.text))]
+
+
+def _rule(words: Sequence[LiteralWord]) -> tuple[ReadingRule | None, int]:
+    """The row with the most words that a command begins with, and how many; None if there is none."""
+    texts = [word.text for word in words[:LONGEST_NAME]]
+    for length in range(len(texts), 0, -1):
+        if rule := _table().get(" ".join(texts[:length])):
             return rule, length
-    if (
-        len(words) == 2
-        and words[0] in _versioned()
-        and words[1] in ("--version", "-version", "-V", "version")
-    ):
-        return ReadingRule(), 2
-    return None
+    is_version = len(words) == 2 and texts[1] in ("--version", "-version", "-V", "version")
+    return (ReadingRule(), 2) if is_version and texts[0] in listed("versioned") else (None, 0)
 
 
 def _without_git_options(words: Sequence[LiteralWord]) -> list[LiteralWord]:
     """A command of Git without harmless options before its sub-command."""
+    if words[0].text != "git":
+        return list(words)
     rest = list(words[1:])
     while rest and rest[0].text in ("--no-pager", "-P", "-C", "--no-optional-locks"):
         del rest[: 2 if rest[0].text == "-C" else 1]
@@ -158,6 +171,8 @@ _SED = re.compile(
     r"(?:[pdq=]|s(?P<mark>[/|,#:])(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpiI0-9]*)"
 )
 _AWK = re.compile(r"system|getline|[|@`]|print[^;}]*>|close|fflush")
+_AWK_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\\n]|\\.)+/|\|\|')
+"""Texts and patterns of a script, which do nothing themselves."""
 
 
 def _sed_reads(rest: Sequence[str]) -> bool:
@@ -180,7 +195,7 @@ def _uniq_reads(rest: Sequence[str]) -> bool:
 
 def _awk_reads(rest: Sequence[str]) -> bool:
     return all(re.fullmatch(r"-F.*|-v", word) for word in rest if word.startswith("-")) and not any(
-        _AWK.search(word) for word in rest
+        _AWK.search(_AWK_TEXT.sub(" ", word)) for word in rest
     )
 
 
@@ -201,8 +216,9 @@ def _tables() -> dict[str, object]:
 
 
 @cache
-def _versioned() -> frozenset[str]:
-    return frozenset(str(_tables()["versioned"]).split())
+def listed(name: str) -> frozenset[str]:
+    """A list of programs of the table."""
+    return frozenset(str(_tables()[name]).split())
 
 
 @cache
@@ -216,7 +232,8 @@ def _table() -> dict[str, ReadingRule]:
             only=tuple(row.get("only", "").split()),
             operands=row.get("operands", True),
             unless=tuple(row.get("unless", "").split()),
-            sandboxed=row.get("sandboxed", False),
+            unconfined=row.get("unconfined", False),
+            follows=tuple(row.get("follows", "").split()),
         )
         for name in row["names"]:
             assert name not in table, name

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import ConfigError, describe_value, suggest
 from holdfast.messages import Json
-from holdfast.tools.commands import CommandRules, built_in, parse_rules
-from holdfast.tools.commands.rules import parse_pattern
+from holdfast.tools.permissions.command_rules import CommandRule, parse_command_rule
 from holdfast.tools.search.path_patterns import BadGlob, glob_pattern
 
 PermissionMode = Literal["plan", "ask", "edit", "auto"]
@@ -31,7 +30,7 @@ COVERS: dict[str, frozenset[str]] = {
 WITH_PATHS = frozenset({"LS", "Glob", "Grep", "Read", "Edit", "MultiEdit", "Write"})
 OTHERS = ("Bash", "BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
 
-_FOR_COMMANDS = re.compile(r"\s*Bash\s*(?:\(|$)")
+_FOR_COMMANDS = re.compile(r"\s*Bash\s*(?:\(|$|with\s)")
 _FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -56,10 +55,18 @@ class ToolRule(Struct, frozen=True):
         return tool in COVERS.get(self.tool, {self.tool})
 
 
+class CommandRules(Struct, frozen=True):
+    """A person's rules for commands."""
+
+    allow: tuple[CommandRule, ...] = ()
+    ask: tuple[CommandRule, ...] = ()
+    deny: tuple[CommandRule, ...] = ()
+
+
 class Permissions(Struct, frozen=True):
     """A `[permissions]` table: rules for commands, rules for other tools, and the sandbox of commands."""
 
-    commands: CommandRules
+    commands: CommandRules = CommandRules()
     allow: tuple[ToolRule, ...] = ()
     ask: tuple[ToolRule, ...] = ()
     deny: tuple[ToolRule, ...] = ()
@@ -70,17 +77,19 @@ class Permissions(Struct, frozen=True):
     """Variables that commands get although their names look like secrets."""
     hidden: tuple[str, ...] = ()
     """Files that commands cannot read, besides the usual ones; with `!` before it, one of those that they can."""
+    folders: tuple[str, ...] = ()
+    """Folders besides the workspace that commands may work in."""
 
     def allowing(self, rule: str) -> "Permissions":
         """These permissions with one more rule that a person gave."""
         if rule.startswith("Bash"):
-            pattern = parse_pattern(rule, "the allowance")
-            return replace(self, commands=replace(self.commands, allow=(*self.commands.allow, pattern)))
+            more = (*self.commands.allow, parse_command_rule(rule, "the allowance"))
+            return replace(self, commands=replace(self.commands, allow=more))
         return replace(self, allow=(*self.allow, parse_rule(rule, "the allowance")))
 
 
 def default_permissions() -> Permissions:
-    return Permissions(built_in())
+    return Permissions()
 
 
 def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[str] = ()) -> Permissions:
@@ -91,20 +100,24 @@ def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[
             names = ", ".join(f"`{name}`" for name in known)
             raise ConfigError(f"{where}: unknown key `permissions.{key}`", hint=f"there are {names}")
     lists = {key: _texts(table.get(key, []), f"{where}: `permissions.{key}`") for key in LISTS}
-    of_commands: dict[str, Json] = {"folders": table["folders"]} if "folders" in table else {}
-    of_tools = {}
+    of_commands, of_tools = {}, {}
     for key, texts in lists.items():
-        of_commands[key] = [text for text in texts if _FOR_COMMANDS.match(text)]
-        others = [text for text in texts if not _FOR_COMMANDS.match(text)]
-        of_tools[key] = tuple(parse_rule(text, f"{where}: `permissions.{key}`", tools) for text in others)
+        place = f"{where}: `permissions.{key}`"
+        of_commands[key] = tuple(
+            parse_command_rule(text, place) for text in texts if _FOR_COMMANDS.match(text)
+        )
+        of_tools[key] = tuple(
+            parse_rule(text, place, tools) for text in texts if not _FOR_COMMANDS.match(text)
+        )
     return Permissions(
-        commands=parse_rules(of_commands, where),
+        commands=CommandRules(**of_commands),
         **of_tools,
         mode=_choice(table, "mode", get_args(PermissionMode), "ask", where),
         sandbox=_choice(table, "sandbox", get_args(SandboxChoice), "auto", where),
         network=_choice(table, "network", (True, False), False, where),
         variables=tuple(_texts(table.get("variables", []), f"{where}: `permissions.variables`")),
         hidden=tuple(_texts(table.get("hidden", []), f"{where}: `permissions.hidden`")),
+        folders=_folders(table.get("folders", []), where),
     )
 
 
@@ -143,6 +156,17 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
     except BadGlob as error:
         raise ConfigError(f"{where}: `{text}`: the pattern is wrong: {error}") from None
     return ToolRule(tool, paths, text.strip())
+
+
+def _folders(value: Json, where: str) -> tuple[str, ...]:
+    folders = _texts(value, f"{where}: `permissions.folders`")
+    for folder in folders:
+        if not folder.startswith("/") or ".." in folder.split("/"):
+            raise ConfigError(
+                f"{where}: the folder `{folder}` in `permissions.folders` is not absolute",
+                hint="write the whole path, without `..`",
+            )
+    return tuple(folder.rstrip("/") or "/" for folder in folders)
 
 
 def _texts(value: Json, where: str) -> list[str]:

@@ -73,6 +73,11 @@ class Sandbox(Struct, frozen=True):
         """Whether it holds a command to its access level."""
         return True
 
+    @property
+    def is_off(self) -> bool:
+        """Whether a person chose to have none."""
+        return False
+
     def describe(self, access: Access = "write") -> str:
         raise NotImplementedError
 
@@ -100,6 +105,10 @@ class Unconfined(Sandbox, frozen=True):
     @property
     def is_confining(self) -> bool:
         return False
+
+    @property
+    def is_off(self) -> bool:
+        return not self.missing
 
     def describe(self, access: Access = "write") -> str:  # noqa: ARG002 - for others
         why = f" ({self.missing})" if self.missing else ""

@@ -94,6 +94,7 @@ class Shell:
         sandbox: Sandbox | None = None,
         access: Access = "write",
         hidden: Iterable[str] = (),
+        folders: Iterable[str] = (),
         limits: ShellLimits | None = None,
         environment: Mapping[str, str] | None = None,
         passes: Iterable[str] = (),
@@ -101,6 +102,8 @@ class Shell:
         self.sandbox: Sandbox = sandbox or Unconfined()
         self.access: Access = access
         self._hidden = hidden_paths(hidden)
+        self._folders = tuple(folders)
+        """Folders besides the workspace that commands may write in."""
         self._network: SessionNetwork | None = None
         self.limits = limits or ShellLimits()
         self._longest_end = self.limits.grace + KILL_WAIT + 1
@@ -155,8 +158,9 @@ class Shell:
                 pass
         temporary = self._folder.path / "tmp"
         temporary.mkdir(mode=0o700, exist_ok=True)
+        folders = (os.path.realpath(folder) for folder in self._folders if Path(folder).is_dir())
         scope = SandboxScope(
-            workspace.roots,
+            (*workspace.roots, *folders),
             place.path,
             str(temporary),
             access=self.access,

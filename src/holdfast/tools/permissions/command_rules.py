@@ -1,0 +1,172 @@
+"""A person's rules for commands: `Bash(npm test:*)`, `Bash(make lint)`, `Bash(npm install:*) with network`.
+
+Rule: a rule that allows covers a command only if every simple command in it is covered or only reads. A rule that
+denies or asks finds its words wherever they are written plainly, in quotes and behind other programs too. It
+guards against mistakes; what must not happen is held by the sandbox.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from holdfast.errors import ConfigError
+from holdfast.tools.access import LEVELS, Access
+from holdfast.tools.permissions.plain_commands import NotPlainError, PlainCommand, split_commands
+from holdfast.tools.permissions.reading_commands import listed
+
+_FORM = re.compile(r"Bash(?:\((.*)\))?(?:\s+with\s+(\S+))?", re.DOTALL)
+_REST = re.compile(r"(?::|[ \t]+)\*$")
+_PLAIN = re.compile(r"[|&;\n(){}<>`]+|[^\s|&;(){}<>`]+")
+_QUOTES = re.compile(r"\\\n|[\\'\"]")
+
+
+class CommandRule(Struct, frozen=True):
+    """Words that a command is or, with `is_prefix`, begins with; no words for every command."""
+
+    words: tuple[str, ...]
+    is_prefix: bool
+    text: str
+    access: Access | None = None
+    """What it allows a command to touch; None for what commands usually may."""
+
+    def covers(self, command: PlainCommand) -> bool:
+        """Whether it allows a simple command."""
+        own = command.words[: len(self.words)] if self.is_prefix else command.words
+        return tuple(word.text for word in own) == self.words and not any(word.has_glob for word in own)
+
+    def finds(self, command: str) -> str:
+        """The part of any text that it denies or asks about; empty if there is none."""
+        if not self.words:
+            return command
+        for words in _plain_commands(command):
+            for start in range(len(words)):
+                if (end := self._end(words, start)) and (self.is_prefix or end == len(words)):
+                    return " ".join(words[start:])
+        return ""
+
+    def _end(self, words: Sequence[str], start: int) -> int:
+        """Where the rule's words end that begin at `start`, with other options between them; 0 if they do not."""
+        at = start
+        for number, wanted in enumerate(self.words):
+            if number:
+                at = _skip_options(words, at, wanted)
+            if at == len(words) or not _is_same(words[at], wanted, is_program=not number):
+                return 0
+            at += 1
+        return at
+
+
+def parse_command_rule(text: str, where: str) -> CommandRule:
+    """A rule as people write it, or an error that says what is wrong with it."""
+    form = _FORM.fullmatch(text.strip())
+    if not form:
+        raise ConfigError(
+            f"{where}: `{text}` is not a rule", hint="write `Bash(git show:*)` or `Bash(make test)`"
+        )
+    access: Access | None = next((level for level in LEVELS if level == form[2]), None)
+    if form[2] and access not in ("network", "full"):
+        raise ConfigError(
+            f"{where}: `{text}` names no access level", hint="write `with network` or `with full`, or neither"
+        )
+    inner = (form[1] if form[1] is not None else "*").strip()
+    if inner == "*":
+        return CommandRule((), True, text.strip(), access)
+    rest = _REST.search(inner)
+    words = _words(inner[: rest.start()] if rest else inner, f"{where}: `{text}`")
+    return CommandRule(words, rest is not None, text.strip(), access)
+
+
+def granted_access(
+    rules: Sequence[CommandRule], command: str, *, usual: Access, reads: Callable[[PlainCommand], bool]
+) -> Access | None:
+    """What rules allow a command to touch; None if they do not allow it. `reads` tells of a simple command that no
+    rule covers whether it may stand beside one."""
+    by_all = [rule.access or usual for rule in rules if not rule.words]
+    try:
+        commands = split_commands(command)
+    except NotPlainError:
+        return max(by_all, key=LEVELS.index, default=None)
+    levels: list[Access] = []
+    for one in commands:
+        given = [*by_all, *(rule.access or usual for rule in rules if rule.words and rule.covers(one))]
+        if given:
+            levels.append(max(given, key=LEVELS.index))
+        elif not reads(one):
+            return None
+    return min(levels, key=LEVELS.index, default=None)
+
+
+def rule_for(command: str, access: Access | None = None) -> str:
+    """The rule that would allow a command and its like; empty where there is none.
+
+    A program with sub-commands is named with its sub-command, one of a list alone, and any other command as a
+    whole: nobody can tell which words of it matter.
+    """
+    try:
+        commands = split_commands(command)
+    except NotPlainError:
+        return ""
+    texts, length = commands[0].texts, _length(commands[0].texts)
+    if len(commands) > 1 or any(word.has_glob for word in commands[0].words[: length or None]):
+        return ""
+    level = f" with {access}" if access else ""
+    return f"Bash({shlex.join(texts[:length])}:*){level}" if length else f"Bash({shlex.join(texts)}){level}"
+
+
+def _length(words: Sequence[str]) -> int:
+    """How many words name what a command does; 0 if only all of them do."""
+    if words[0] in listed("alone"):
+        return 1
+    if words[0] not in listed("subcommands") or len(words) < 2 or words[1].startswith("-"):
+        return 0
+    deeper = words[1] in ("run", "exec", "compose") and len(words) > 2 and not words[2].startswith("-")
+    return 3 if deeper else 2
+
+
+def _words(command: str, where: str) -> tuple[str, ...]:
+    try:
+        commands = split_commands(command)
+    except NotPlainError as error:
+        raise ConfigError(
+            f"{where} cannot be read as a command: {error}",
+            hint="a rule is plain words, with `:*` at the end for more of them",
+        ) from error
+    if len(commands) > 1:
+        raise ConfigError(
+            f"{where} should name one command",
+            hint="commands joined by `|`, `&&` or `;` are judged one by one, so each has its own rule",
+        )
+    if any(word.has_glob for word in commands[0].words):
+        raise ConfigError(
+            f"{where} holds a `*` in the middle",
+            hint="a rule is plain words, with `:*` at the end for more of them",
+        )
+    return tuple(commands[0].texts)
+
+
+def _plain_commands(text: str) -> Iterator[list[str]]:
+    """The words of a text as they are written, without quotes, parted where a command may begin."""
+    words: list[str] = []
+    for token in _PLAIN.findall(_QUOTES.sub(lambda found: " " if "\n" in found[0] else "", text)):
+        if token[0] in "|&;\n(){}<>`":
+            yield words
+            words = []
+        else:
+            words.append(token)
+    yield words
+
+
+def _skip_options(words: Sequence[str], at: int, wanted: str) -> int:
+    """Past options that stand before a word of the rule, each with at most one value: `git -C there push`."""
+    while at < len(words) and words[at].startswith("-") and words[at] != wanted:
+        at += 1
+        if at < len(words) and words[at] != wanted and not words[at].startswith("-"):
+            at += 1
+    return at
+
+
+def _is_same(word: str, wanted: str, *, is_program: bool) -> bool:
+    """A program is the same under its whole path."""
+    return word == wanted or (is_program and "/" not in wanted and word.rpartition("/")[2] == wanted)
