@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents import model_choice
+from holdfast.agents import model_choice, resolved_config
 from holdfast.agents.coding import coding_session
 from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.limits import RunLimits
@@ -23,6 +23,7 @@ from holdfast.messages import Text
 from holdfast.models.catalogue import Catalogue, Provider, load_catalogue
 from holdfast.models.scripted import ScriptedModel
 from holdfast.store import MemoryStore
+from holdfast.tools.shell.sandbox import Unconfined
 from support.provider_server import serving
 
 OPUS = "anthropic/claude-opus-5-5"
@@ -87,6 +88,26 @@ def test_where_the_store_is(root, tmp_path):
     assert resolved(root, env={"HOLDFAST_STORE": "/else.db"}, store=Path("/mine.db")).store == Path(
         "/mine.db"
     )
+
+
+def test_a_rule_approved_for_good_holds_for_the_next_agent_in_this_project(root, tmp_path):
+    with MemoryStore() as store:
+        config = make_agent_config(resolved(root), store, "", RunLimits(), unwatched)
+    config.keep_rule("Bash(npm install:*) with network")
+    with (tmp_path / "config" / "holdfast" / "approved-rules.jsonl").open("a") as file:
+        file.write(f'{{"root": "{root}", "allow": "Bash(a rule of another version"}}\n')
+    found = resolved(root).permissions.commands.allow
+    assert [rule.text for rule in found] == ["Bash(npm install:*) with network"]
+
+
+def test_an_agent_without_a_sandbox_says_so_and_what_it_means(root, monkeypatch):
+    monkeypatch.setattr(
+        resolved_config, "find_sandbox", lambda _wanted: Unconfined("bubblewrap: not installed")
+    )
+    (note,) = [one for one in resolved(root, sandbox="auto").notes if "sandbox" in one]
+    assert "bubblewrap: not installed" in note
+    assert "only commands that read run unasked" in note
+    assert not [one for one in resolved(root, sandbox="off").notes if "sandbox" in one]
 
 
 def test_permissions_and_rules_of_the_command_line(root):

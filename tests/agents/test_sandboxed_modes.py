@@ -123,7 +123,7 @@ def test_what_a_person_allows_really_runs_with_the_access_that_was_asked_for(set
     assert question.reason == (
         "it runs outside the sandbox, with all rights of the user; the agent says: the file is elsewhere"
     )
-    assert question.for_log == f"Bash({command}) with access `full`"
+    assert question.for_log == f"Bash({command}) with full"
 
 
 def test_what_a_person_denies_does_not_run(setup, sandbox):

@@ -7,6 +7,8 @@ import sys
 import pytest
 from command_line import holdfast
 
+from holdfast.agents.approved_rules import approve_rule
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -78,6 +80,26 @@ def test_rules_of_the_project_are_read_and_those_that_widen_need_trust(folder):
     )
     assert [one["verdict"] for one in checked("git push\nnpm test\n")] == ["deny", "ask"]
     assert [one["verdict"] for one in checked("git push\nnpm test\n", "--trust")] == ["deny", "allow"]
+
+
+def test_rules_that_were_approved_are_listed_hold_and_can_be_taken_back(folder):
+    (folder / "holdfast.toml").write_text('[permissions]\ndeny = ["Bash(git push:*)"]\n')
+    rule = "Bash(npm install:*) with network"
+    approve_rule(folder / "config" / "holdfast", folder, rule)
+    approve_rule(folder / "config" / "holdfast", folder / "elsewhere", "Bash(make)")
+    (found,) = checked("npm install x")
+    assert (found["verdict"], found["access"]) == ("allow", "network")
+    listed = holdfast("permissions", "list")
+    assert listed.text.splitlines() == [
+        f"allow  {rule}  (you approved it)",
+        f"deny   Bash(git push:*)  ({folder / 'holdfast.toml'})",
+    ]
+    assert json.loads(holdfast("permissions", "list", "--json").text.splitlines()[0])["rule"] == rule
+    assert holdfast("permissions", "forget", rule).code == 0
+    assert checked("npm install x")[0]["verdict"] == "ask"
+    again = holdfast("permissions", "forget", rule)
+    assert again.code == 2
+    assert "you approved no rule" in again.err
 
 
 def test_what_is_no_text_is_answered_too(folder):

@@ -379,14 +379,14 @@ def test_keys_and_status_stay_on_the_screen_however_small_and_long_the_diff(tmp_
 
 
 def test_a_key_that_is_not_offered_is_no_answer(tmp_path):
-    terminal = Terminal(tmp_path, [call("Bash", command="./made-up-program")], "Done.")
+    terminal = Terminal(tmp_path, [call("Bash", command="./made-up-program $x")], "Done.")
 
     async def work():
         async with terminal.app.run_test(size=(80, 40)) as pilot:
             await terminal.ready(pilot)
             await terminal.say(pilot, "Run it")
             await terminal.until(pilot, lambda: "no, and say why" in terminal.text())
-            assert "yes, by rule" not in terminal.text()
+            assert "yes, always" not in terminal.text()
             await pilot.press("p")
             await pilot.pause()
             assert terminal.app.panels.panel is not None

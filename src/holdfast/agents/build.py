@@ -4,7 +4,7 @@ Rule: the coding agent, its sub-agents, the reviewer and the roles of a pair are
 to the caller and stays open.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,7 +23,13 @@ from holdfast.store import Store
 from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallGate, CallSettings
 from holdfast.tools.envelope import ToolResult
-from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover, call_context
+from holdfast.tools.permissions.gate import (
+    Approver,
+    PermissionGate,
+    UnattendedApprover,
+    call_context,
+    no_rule_kept,
+)
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions
 from holdfast.tools.recall import recall_tool
 from holdfast.tools.shell.sandbox import Sandbox
@@ -48,6 +54,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     approver: Approver = UnattendedApprover()
     mode: PermissionMode | None = None
+    keep_rule: Callable[[str], None] = no_rule_kept
+    """Keeps a rule that a person approved for good."""
     responder: Responder = NoAnswer()
     more_tools: tuple[Tool, ...] = ()
     """Tools from elsewhere, such as those of MCP servers."""
@@ -117,7 +125,9 @@ class SessionGate:
         self._session = session
         self._workspace = workspace
         self._shell = shell
-        self.permission_gate = PermissionGate(config.permissions, config.approver, config.mode)
+        self.permission_gate = PermissionGate(
+            config.permissions, config.approver, config.mode, config.keep_rule
+        )
 
     async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
         cwd = self._shell.place(self._workspace).path
@@ -141,7 +151,7 @@ class SessionGate:
     def reset(self) -> None:
         """Forget all answers; the mode stays."""
         gate = self.permission_gate
-        self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode)
+        self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode, gate.keep_rule)
 
     def restore(self, entries: Sequence[Entry]) -> None:
         """Take the answers of a person from the log."""

@@ -4,13 +4,16 @@ Rule: terminal, headless runs, reviews and pairs all resolve it here, so that th
 and sandbox. What cannot be as asked for is an error or a note, never silence.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.agent import RequestSettings
+from holdfast.agents.approved_rules import approve_rule, approved_rules
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import choose_model
@@ -24,8 +27,9 @@ from holdfast.models.model import Model
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.store import Store, default_path
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
-from holdfast.tools.shell.sandbox import Sandbox, Unconfined, find_sandbox
+from holdfast.tools.shell.sandbox import Sandbox, find_sandbox
 
+UNCONFINED = "So only commands that read run unasked; in plan mode others are refused."
 OTHER_TOOLS = ("Task", "McpCall", "McpDescribe")
 """Tools beside the built-in ones that a permission rule may name."""
 
@@ -41,6 +45,8 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     sandbox: Sandbox
     store: Path
+    own_folder: Path
+    """Where the person's own settings are."""
     mode: PermissionMode | None
     is_local: bool
     """Whether the model answers on this machine, one request at a time."""
@@ -68,14 +74,17 @@ def _own_files(store: Path, env: Mapping[str, str]) -> list[str]:
 def load_permissions(
     root: Path, env: Mapping[str, str], *, allow: Iterable[str] = (), trusts: bool = False
 ) -> tuple[Config, Permissions, str]:
-    """The configuration as far as it is trusted, its permissions with what `allow` adds, and what to tell the
-    person of the rest."""
+    """The configuration as far as it is trusted, its permissions with what `allow` and the person's approvals add,
+    and what to tell the person of the rest."""
     config, distrust = apply_trust(load_config(cwd=root, env=env), config_folder(env), env, trusts=trusts)
     permissions = parse_permissions(
         config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
     )
     for rule in allow:
         permissions = permissions.allowing(rule)
+    for rule in approved_rules(config_folder(env), root):
+        with contextlib.suppress(ConfigError):  # a rule in the syntax of another version is asked about again
+            permissions = permissions.allowing(rule)
     return config, permissions, distrust
 
 
@@ -89,7 +98,7 @@ def resolve_config(
     permissions = replace(permissions, hidden=(*permissions.hidden, *_own_files(store, env)))
     wanted = options.sandbox or permissions.sandbox
     sandbox = find_sandbox(wanted)
-    is_unconfined = isinstance(sandbox, Unconfined) and wanted != "off"
+    is_unconfined = not sandbox.is_confining and wanted != "off"
     chosen, entry, is_local = model, ModelEntry(name=model.name if model else ""), False
     if chosen is None:
         chosen, entry, is_local = choose_model(options.model, config, env)
@@ -109,12 +118,13 @@ def resolve_config(
         permissions=permissions,
         sandbox=sandbox,
         store=store,
+        own_folder=config_folder(env),
         mode=options.mode,
         is_local=is_local,
         notes=(
             *([distrust] if distrust else []),
             *loaded.warnings,
-            *([sandbox.describe()] if is_unconfined else []),
+            *([f"{sandbox.describe()} {UNCONFINED}"] if is_unconfined else []),
             *([guessed] if not (entry.window or options.budget or model) else []),
         ),
     )
@@ -135,6 +145,7 @@ def make_agent_config(
         permissions=resolved.permissions,
         mode=resolved.mode,
         sandbox=resolved.sandbox,
+        keep_rule=partial(approve_rule, resolved.own_folder, resolved.root),
         snapshots=snapshots_path(resolved.store),
         compacts_in_background=not resolved.is_local,
         watch=watch,

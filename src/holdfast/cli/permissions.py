@@ -12,7 +12,9 @@ import click
 import msgspec
 from msgspec import Struct
 
+from holdfast.agents.approved_rules import approved_rules, forget_rule
 from holdfast.agents.resolved_config import load_permissions
+from holdfast.agents.trust import config_folder
 from holdfast.cli.options import common_options, permission_options
 from holdfast.cli.streams import note, write
 from holdfast.errors import InputError
@@ -20,14 +22,16 @@ from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, Access
 from holdfast.tools.permissions.decision import Verdict, decide
 from holdfast.tools.permissions.gate import call_context
-from holdfast.tools.permissions.tool_rules import PermissionMode
+from holdfast.tools.permissions.tool_rules import LISTS, PermissionMode
 from holdfast.tools.workspace import Workspace
 
 EXAMPLES = """\b
 Examples:
   echo 'git status' | holdfast permissions check
   holdfast permissions check --mode edit < commands.txt
-  printf 'make\\0make install\\0' | holdfast permissions check -0"""
+  printf 'make\\0make install\\0' | holdfast permissions check -0
+  holdfast permissions list
+  holdfast permissions forget 'Bash(npm install:*) with network'"""
 
 
 class CommandVerdict(Struct, frozen=True):
@@ -39,6 +43,12 @@ class CommandVerdict(Struct, frozen=True):
     access: Access
     reason: str
     rule: str
+
+
+class RuleOrigin(Struct, frozen=True):
+    rule: str
+    verdict: str
+    origin: str
 
 
 @click.group(epilog=EXAMPLES)
@@ -94,6 +104,43 @@ def check(
         found = decide(call, mode or permissions.mode, permissions, context)
         shown = CommandVerdict(text, found.verdict, found.access, found.reason, found.rule)
         write(msgspec.json.encode(shown) + b"\n")
+
+
+@command.command("list", epilog=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+@common_options
+def list_rules(as_json: bool) -> None:
+    """List the rules that hold in this folder, and where each is from."""
+    root = Path.cwd()
+    config, permissions, distrust = load_permissions(root, os.environ)
+    if distrust:
+        note(distrust)
+    approved = approved_rules(config_folder(os.environ), root)
+    rules = [
+        RuleOrigin(rule.text, verdict, "you approved it" if rule.text in approved else config.where)
+        for verdict in LISTS
+        for rule in (*getattr(permissions.commands, verdict), *getattr(permissions, verdict))
+    ]
+    for one in rules:
+        line = (
+            msgspec.json.encode(one) if as_json else f"{one.verdict:5}  {one.rule}  ({one.origin})".encode()
+        )
+        write(line + b"\n")
+    if not rules:
+        note("no rules hold here besides those of the mode")
+
+
+@command.command(epilog=EXAMPLES)
+@click.argument("rule")
+@common_options
+def forget(rule: str) -> None:
+    """Take back a rule that you approved for this folder."""
+    if not forget_rule(config_folder(os.environ), Path.cwd(), rule):
+        raise InputError(
+            f"you approved no rule `{rule}` for this folder",
+            hint="`holdfast permissions list` shows them; rules of holdfast.toml are taken back there",
+        )
+    note(f"`{rule}` is asked about again")
 
 
 def _commands(*, by_null: bool) -> Iterator[str]:

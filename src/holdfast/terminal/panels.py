@@ -142,7 +142,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         return time.monotonic() >= self._until and super().check_action(action, parameters)
 
     def action_allow(self, decision: Literal["once", "log", "pattern"]) -> None:
-        if decision != "pattern" or offers_rule(self._approval):
+        if decision != "pattern" or self._approval.pattern:
             self.give(ApprovalDecision(decision))
 
     def action_open_diff(self) -> None:
@@ -181,15 +181,10 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
     return Content("\n").join([Content.styled(totals, "dim"), render_diff(asked.diff, most)])
 
 
-def offers_rule(asked: ApprovalRequest) -> bool:
-    """Whether there is a rule to say yes by that says more than yes for this session."""
-    return bool(asked.pattern) and asked.pattern != asked.for_log
-
-
 def _approval_keys(asked: ApprovalRequest) -> Content:
     lines = [("y", "yes, this once"), ("a", f"yes, in this session: {one_line(asked.for_log)}")]
-    if offers_rule(asked):
-        lines.append(("p", f"yes, by rule: {one_line(asked.pattern)}"))
+    if asked.pattern:
+        lines.append(("p", f"yes, always in this project: {one_line(asked.pattern)}"))
     lines.append(("n", "no, and say why"))
     return Content("\n").join(Content.assemble((f" {key} ", "reverse"), f" {text}") for key, text in lines)
 

@@ -9,6 +9,7 @@ import contextlib
 import glob
 import itertools
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import Literal, Protocol
 
@@ -42,7 +43,7 @@ class ApprovalQuestion(Struct, frozen=True):
 
 
 class ApprovalAnswer(Struct, frozen=True):
-    """`log` allows the same call again in this log, `pattern` everything that the offered rule covers."""
+    """`log` allows the same call again in this log; `pattern` keeps the offered rule, for good."""
 
     decision: ApprovalScope
     reason: str = ""
@@ -78,13 +79,22 @@ class GateResult(Struct, frozen=True):
     """What a command may touch that is not refused."""
 
 
+def no_rule_kept(_rule: str) -> None:
+    """Rules hold in this log only."""
+
+
 class PermissionGate:
     def __init__(
-        self, permissions: Permissions, approver: Approver, mode: PermissionMode | None = None
+        self,
+        permissions: Permissions,
+        approver: Approver,
+        mode: PermissionMode | None = None,
+        keep_rule: Callable[[str], None] = no_rule_kept,
     ) -> None:
         self.permissions = permissions
         self.approver = approver
         self.mode: PermissionMode = mode or permissions.mode
+        self.keep_rule = keep_rule
         self._same: set[str] = set()
         self._denied: dict[str, str] = {}
         self._answers: dict[str, tuple[ApprovalGiven, ToolCall | None]] = {}
@@ -129,9 +139,18 @@ class PermissionGate:
         rule = {"log": same, "pattern": question.pattern}.get(answer.decision, by_policy)
         # A pattern that was not offered is not a rule.
         given = answer.decision if rule or answer.decision == "deny" else "once"
-        event = ApprovalGiven(call.id, given, rule, answer.reason)
+        reason = answer.reason or (self._keep(rule) if given == "pattern" else "")
+        event = ApprovalGiven(call.id, given, rule, reason)
         self.restore(event, call)
         return GateResult(_refused(call, answer) if given == "deny" else None, event, decision.access)
+
+    def _keep(self, rule: str) -> str:
+        """Keep a rule for good. Returns why it holds in this log only, if so."""
+        try:
+            self.keep_rule(rule)
+        except OSError as error:
+            return f"in this log only, since the rule cannot be kept: {error}"
+        return ""
 
     def _earlier(self, call: ToolCall) -> ApprovalGiven | None:
         """The answer that this very call got before a process died. The id alone is not enough: some providers
@@ -153,7 +172,7 @@ def for_log(call: ToolCall) -> str:
     """What an approval for the whole log covers, as a text that equal calls share."""
     if call.name == "Bash":
         access = call.arguments.get("access")
-        level = f" with access `{access}`" if access in ("network", "full") else ""
+        level = f" with {access}" if access in ("network", "full") else ""
         return f"Bash({call.arguments.get('command', '')}){level}"
     if call.name in WITH_PATHS:
         return f"{call.name}({call.arguments.get('path', '.')})"

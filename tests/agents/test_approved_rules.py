@@ -1,0 +1,69 @@
+"""Rules that a person approved for good: kept by project, shared between agents, never obeyed when broken."""
+
+import asyncio
+import threading
+
+from holdfast.agents.approved_rules import FILE, approve_rule, approved_rules, forget_rule
+from holdfast.messages import ToolCall
+from holdfast.tools.permissions.decision import CallContext
+from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate
+from holdfast.tools.permissions.tool_rules import default_permissions
+
+
+def test_rules_belong_to_a_project(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for rule in ("Bash(b)", "Bash(a 'x\ny')", "Bash(b)"):
+        approve_rule(tmp_path, one, rule)
+    assert approved_rules(tmp_path, one) == ["Bash(b)", "Bash(a 'x\ny')"]
+    assert approved_rules(tmp_path, other) == []
+    assert not forget_rule(tmp_path, other, "Bash(b)")
+    assert forget_rule(tmp_path, one, "Bash(b)")
+    assert approved_rules(tmp_path, one) == ["Bash(a 'x\ny')"]
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_broken_line_is_skipped(tmp_path):
+    (tmp_path / FILE).write_bytes(b'{"root": "/x"\n\xff\n[]\n{"root": "/x", "allow": "Bash(a)"}\n')
+    assert approved_rules(tmp_path, tmp_path.__class__("/x")) == ["Bash(a)"]
+
+
+def test_agents_at_once_lose_nothing(tmp_path):
+    def work(number):
+        for at in range(20):
+            approve_rule(tmp_path, tmp_path, f"Bash(make {number}-{at})")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(approved_rules(tmp_path, tmp_path)) == 80
+
+
+class Always:
+    async def approve(self, question):  # noqa: ARG002 - the protocol's
+        return ApprovalAnswer("pattern")
+
+
+def check(keep):
+    gate = PermissionGate(default_permissions(), Always(), keep_rule=keep)
+    call = ToolCall("c1", "Bash", {"command": "npm install x", "access": "network"})
+    return asyncio.run(gate.check(call, CallContext(("/w",), "/w", is_confined=True)))
+
+
+def test_an_answer_for_good_is_kept_with_the_access_it_was_about():
+    kept = []
+    passed = check(kept.append)
+    assert passed.refusal is None
+    assert passed.access == "network"
+    assert kept == ["Bash(npm install:*) with network"]
+
+
+def test_a_rule_that_cannot_be_kept_holds_in_this_log():
+    def fails(_rule):
+        raise OSError("the disk is full")
+
+    passed = check(fails)
+    assert passed.refusal is None
+    assert passed.event is not None
+    assert passed.event.reason == "in this log only, since the rule cannot be kept: the disk is full"
