@@ -15,8 +15,10 @@ from typing import IO
 
 import pytest
 
-from holdfast.events import Entry, Noted
+from holdfast.events import AssistantReplied, Entry, Noted, ToolReturned, UserSaid
 from holdfast.log import Log
+from holdfast.messages import Text, ToolCall
+from holdfast.session import Session
 from holdfast.store import SqliteStore, verify
 
 WRITER = Path(__file__).with_name("writer.py")
@@ -175,6 +177,66 @@ def test_processes_on_one_log_neither_lose_nor_interleave(tmp_path: Path, count:
     assert len({seq for seq, _, _ in told}) == len(told)
     assert Counter(origin(entry)[0] for entry in entries[1:]) == dict.fromkeys(processes, 90)
     check_container(path)
+
+
+READER = """
+import sys, time
+from pathlib import Path
+from holdfast.log import Log
+from holdfast.store import SqliteStore
+
+path, done = sys.argv[1:]
+seen, looks = [], 0
+while True:
+    is_last = Path(done).exists()
+    with SqliteStore(path) as store:
+        now = [entry.id for entry in Log.open(store, "log").entries()]
+        store.search("w0 1")
+    assert now[: len(seen)] == seen, "what was read once has changed"
+    seen, looks = now, looks + 1
+    if is_last:
+        break
+print(looks, len(seen))
+"""
+
+
+@pytest.mark.slow
+def test_readers_beside_two_writers_see_a_log_that_only_grows(tmp_path: Path) -> None:
+    path, done = tmp_path / "store.db", tmp_path / "done"
+    processes = {f"w{n}": writer(path, "log", f"w{n}", 60, 3) for n in range(2)}
+    wait_for(path.with_name("w0.told"), 1)
+    command = [sys.executable, "-c", READER, str(path), str(done)]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [line for name, process in processes.items() for line in finished(process, path, name)]
+    done.touch()
+    for reader in readers:
+        looks, entries = (int(one) for one in reader.communicate(timeout=60)[0].split())
+        assert (reader.returncode, entries) == (0, 1 + 2 * 60 * 3)
+        assert looks > 0
+    checked(path, "log", told, 3)
+
+
+@pytest.mark.slow
+def test_a_log_of_a_hundred_thousand_events(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with SqliteStore(path) as store:
+        log = Log.create(store, id="log", redact=str)
+        log.append(UserSaid((Text("Look at every part."),)))
+        for start in range(0, 100_000, 5_000):
+            log.append_all([event for number in range(start, start + 5_000, 2) for event in look(number)])
+    with SqliteStore(path) as store, Session(store=store, log="log", budget="32k") as session:
+        assert session.log.info.entries > 100_000
+        assert session.pack().tokens <= 32_000
+        session.append({"role": "user", "content": "And now?"})
+        assert session.pack().tokens <= 32_000
+        assert "part 50000" in session.recall({"query": "part 50000"})
+        assert verify(store, "log") == []
+    check_container(path)
+
+
+def look(number: int) -> tuple[AssistantReplied, ToolReturned]:
+    call = ToolCall(f"c{number}", "Look", {"path": f"p{number}.py"})
+    return AssistantReplied((call,), ""), ToolReturned(call.id, call.name, (Text(f"part {number}"),))
 
 
 @pytest.mark.slow
