@@ -13,11 +13,9 @@ In any case the command inherits orphans (so that a process that leaves its grou
 killed when the thread that started it ends.
 """
 
-import contextlib
 import ctypes
 import errno
 import os
-import signal
 import sys
 
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 36, 38
@@ -125,13 +123,15 @@ def restrict(writable: list[str], readable: list[str], *, without_tcp: bool) -> 
 
 
 def _add_rule(ruleset: int, path: str, rights: int) -> None:
-    with contextlib.suppress(FileNotFoundError, PermissionError):
+    try:
         opened = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
-        rights = rights if os.path.isdir(path) else rights & FILE_RIGHTS  # noqa: PTH112 - pathlib loads slowly
-        rule = ctypes.byref(PathBeneathAttr(rights, opened))
-        arguments = (ctypes.c_int(ruleset), ctypes.c_int(RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
-        _checked(libc().syscall(ADD_RULE, *arguments))
-        os.close(opened)
+    except (FileNotFoundError, PermissionError):
+        return
+    rights = rights if os.path.isdir(path) else rights & FILE_RIGHTS  # noqa: PTH112 - pathlib loads slowly
+    rule = ctypes.byref(PathBeneathAttr(rights, opened))
+    arguments = (ctypes.c_int(ruleset), ctypes.c_int(RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
+    _checked(libc().syscall(ADD_RULE, *arguments))
+    os.close(opened)
 
 
 def refuse_calls(*, metadata: bool, sockets: bool) -> None:
@@ -184,6 +184,9 @@ def _environment() -> dict[bytes, bytes]:
 
 
 def main(arguments: list[str]) -> None:
+    # Not `signal`, which takes as long to load as the rest of Python: this runs before every command.
+    import _signal as signal  # type: ignore[import-not-found]  # noqa: PLC0415
+
     options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
     given: dict[str, list[str]] = {"join": [], "write": [], "read": [], "close": []}
     for option in options:
