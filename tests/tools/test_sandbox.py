@@ -19,13 +19,13 @@ from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.hidden_files import hidden_paths
 from holdfast.tools.shell.launch import landlock_version
 from holdfast.tools.shell.processes import running_processes
+from holdfast.tools.shell.repository_guard import names_git
 from holdfast.tools.shell.sandbox import (
     Bubblewrap,
     Landlock,
     SandboxScope,
     Unconfined,
     find_sandbox,
-    names_git,
 )
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace

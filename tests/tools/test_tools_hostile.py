@@ -237,6 +237,38 @@ def test_settings_of_git_cannot_be_put_aside_in_bubblewrap(root, attempt):
     assert not (root / ".git" / "hooks" / "pre-commit").exists()
 
 
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+def test_parts_of_a_repository_that_name_programs_cannot_be_planted(root, kind):
+    try:
+        sandbox = find_sandbox(kind)
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q")
+    shutil.rmtree(root / ".git" / "hooks")
+    attempt = (
+        "git --version; mkdir -p evil/hooks .git/hooks; echo '#!/bin/sh' > .git/hooks/pre-commit; "
+        "echo ../evil > .git/commondir; touch made"
+    )
+    said = run(root, attempt, sandbox=sandbox)
+    assert (root / "made").exists()
+    assert not (root / ".git" / "hooks").exists()
+    assert not (root / ".git" / "commondir").exists()
+    assert "commondir`, which names programs that Git runs" in said.text
+
+
+def test_a_command_in_the_background_does_not_write_to_a_repository_in_bubblewrap(root):
+    try:
+        sandbox = find_sandbox("bubblewrap")
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q")
+    with Shell(sandbox=sandbox) as shell:
+        job = shell.start("git --version; echo x > .git/commondir; touch made", Workspace([root]))
+        job.join(60)
+    assert (root / "made").exists()
+    assert not (root / ".git" / "commondir").exists()
+
+
 def test_the_file_of_a_worktree_cannot_point_elsewhere_in_bubblewrap(root):
     try:
         sandbox = find_sandbox("bubblewrap")

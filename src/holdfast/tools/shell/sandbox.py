@@ -11,7 +11,6 @@ Neither protects you later: a program in the workspace that you run then may be 
 
 import contextlib
 import os
-import re
 import shutil
 import socket
 import stat
@@ -29,15 +28,11 @@ from holdfast.errors import InputError
 from holdfast.tools.access import Access
 from holdfast.tools.shell import launch
 from holdfast.tools.shell.hidden_files import present
+from holdfast.tools.shell.repository_guard import closed_repository, read_only
 
 WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
 """`auto` takes the best available, or none; a name is required to work."""
 
-_GIT = re.compile(r"(?<![\w.-])(?:git|gh|jj|hub|gt|tig|lazygit|pre-commit|lefthook)(?![\w/.-])")
-"""A command must name one of these programs to write to `.git`."""
-_GUARDED = ("hooks", "config", "config.worktree", "commondir")
-"""Parts of a repository that no command may write: they name programs that Git runs."""
-MOST_MODULES = 200
 MOST_SOCKETS = 200
 _PRIVATE = ("/run/", "/var/run/", "/tmp/", "/dev/", "/proc/")  # noqa: S108 - the sandbox has its own
 _DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty".split())
@@ -181,9 +176,9 @@ class Bubblewrap(Sandbox, frozen=True):
         reached = "the network is open" if access == "network" else "no network but loopback"
         return (
             f"Sandbox (bubblewrap): commands write {where}; {reached}. Everything else is read-only, and files "
-            "with secrets are hidden; only commands that name `git` themselves may write to `.git`, and none to "
-            "its config or hooks. The commands of this session share loopback: a server in the background can be "
-            "reached. Processes that a command leaves running end with it."
+            "with secrets are hidden; only commands that name `git` themselves and run in the foreground may write "
+            "to `.git`, and none to its config or hooks. The commands of this session share loopback: a server in "
+            "the background can be reached. Processes that a command leaves running end with it."
         )
 
     def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:
@@ -251,11 +246,6 @@ class SessionNetwork:
         self._process.wait()
 
 
-def names_git(command: str) -> bool:
-    """Whether a command contains the name of Git, or of a program that works on repositories."""
-    return bool(_GIT.search(command))
-
-
 def closed_kernel() -> list[str]:
     """Kernel settings, which root could change without any capability: `core_pattern` alone names a program that
     runs outside."""
@@ -266,7 +256,7 @@ def closed_kernel() -> list[str]:
             # What could be written; folders always count.
             if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and mode & 0o222):
                 paths.append(f"/proc/{name}")
-    return _read_only(paths)
+    return read_only(paths)
 
 
 def closed_sockets(roots: Sequence[str]) -> list[str]:
@@ -294,35 +284,6 @@ def closed_files(paths: Iterable[str]) -> list[str]:
     for path in paths:
         words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]  # noqa: PTH112
     return words
-
-
-def closed_repository(root: str, *, is_named: bool) -> list[str]:
-    """The repository of a root: read-only, except for commands that name Git, and then all but what names programs.
-
-    The folder itself is always mounted, since a mount point can be neither moved nor removed; so is the file that a
-    worktree has instead.
-    """
-    git = os.path.join(root, ".git")  # noqa: PTH118 - bytes in names
-    if not (is_named and os.path.isdir(git)):  # noqa: PTH112
-        return _read_only([git])
-    inner = [os.path.join(folder, name) for folder in (git, *_modules(git)) for name in _GUARDED]  # noqa: PTH118
-    return ["--bind", git, git, *_read_only(inner)]
-
-
-def _modules(git: str) -> Iterator[str]:
-    """Repositories of submodules, which have their own settings and hooks."""
-    number = 0
-    for folder, folders, names in os.walk(os.path.join(git, "modules")):  # noqa: PTH118
-        if "HEAD" in names:
-            folders.clear()
-            number += 1
-            yield folder
-        if number == MOST_MODULES:
-            return
-
-
-def _read_only(paths: Iterable[str]) -> list[str]:
-    return [word for path in paths for word in ("--ro-bind-try", path, path)]
 
 
 def find_sandbox(wanted: WantedSandbox = "auto") -> Sandbox:

@@ -30,8 +30,9 @@ from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.hidden_files import hidden_paths
 from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
+from holdfast.tools.shell.repository_guard import missing_guards, names_git, remove_planted
 from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob
-from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, SessionNetwork, Unconfined, names_git
+from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, SessionNetwork, Unconfined
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
 
@@ -145,9 +146,16 @@ class Shell:
             return workspace.locate(".")
 
     def start(
-        self, command: str, workspace: Workspace, *, seconds: float = 0.0, separate_stderr: bool = False
+        self,
+        command: str,
+        workspace: Workspace,
+        *,
+        seconds: float = 0.0,
+        separate_stderr: bool = False,
+        may_use_git: bool = False,
     ) -> ShellJob:
-        """Start a command in the shell's folder; `seconds` is how long it may run, 0 for no limit."""
+        """Start a command in the shell's folder; `seconds` is how long it may run, 0 for no limit. With
+        `may_use_git`, one that names Git may write to a repository."""
         expect_command(command)
         self._count += 1
         name = f"b{self._count}"
@@ -165,7 +173,7 @@ class Shell:
             str(temporary),
             access=self.access,
             hidden=self._hidden,
-            names_git=names_git(command),
+            names_git=may_use_git and names_git(command),
             network=self._shared_network() if self.access in ("read", "write") else 0,
         )
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
@@ -208,14 +216,24 @@ class Shell:
         if self._turn is None or self._turn[0] is not loop:
             self._turn = (loop, asyncio.Lock())
         async with self._turn[1]:
-            job = self.start(command, workspace, seconds=seconds, separate_stderr=separate_stderr)
+            absent = missing_guards(workspace.roots) if self._holds_git else []
+            job = self.start(
+                command, workspace, seconds=seconds, separate_stderr=separate_stderr, may_use_git=True
+            )
             try:
                 ending = await asyncio.wrap_future(job.ended)
             except asyncio.CancelledError:
                 job.stop("cancelled")
                 await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=self._longest_end)
                 raise
-            return job, ending, self._move(ending, workspace)
+            finally:
+                removed = remove_planted(absent)
+            planted = [f"(Removed `{path}`, which names programs that Git runs.)" for path in removed]
+            return job, ending, "\n".join(filter(None, [self._move(ending, workspace), *planted]))
+
+    @property
+    def _holds_git(self) -> bool:
+        return self.sandbox.is_confining and self.access in ("write", "network")
 
     def _move(self, ending: CommandEnding, workspace: Workspace) -> str:
         """Follow a command's `cd`. Returns what to say about it; empty if the folder is the same."""
