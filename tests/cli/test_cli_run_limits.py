@@ -3,6 +3,7 @@
 What hangs here would hang for minutes; that a run ends long before is the proof.
 """
 
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.messages import ToolCall
-from support.agent_runs import Answering, Ran, bodies, call, repository, run, says, start, waited
+from support.agent_runs import Answering, Ran, bodies, call, environment, repository, run, says, start, waited
 from support.provider_server import Endless, Failure, Script, Stall, running, serving
 
 pytestmark = pytest.mark.slow
@@ -95,6 +96,37 @@ def test_a_background_process_is_ended_with_the_run(tmp_path):
     background = call("Bash", "b", command=STUBBORN, run_in_background=True)
     with serving(says(background), Stall()) as server:
         timed(root, server, lambda _: (root / "begun").exists() and len(bodies(server)) > 1)
+    check_continues(root)
+
+
+HANGS = """
+import os, sys
+from holdfast.agents import agent
+from holdfast.cli import run as run_command
+from holdfast.cli.app import run
+
+async def hang(self, calls):
+    import asyncio
+    reader, _ = os.pipe()
+    open("begun", "w").close()
+    await asyncio.to_thread(os.read, reader, 1)
+
+agent.Agent.run_tools = hang
+run_command.ENDING_SECONDS = 2.0
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_call_that_hangs_in_the_system(tmp_path):
+    root = repository(tmp_path)
+    with serving(says(call("Read", "r", path="main.py"))) as server:
+        command = [sys.executable, "-c", HANGS, "run", "-p", "Go.", "--sandbox", "off", "--max-time", "3"]
+        command += ["--model", f"compatible/test@{server.openai_url}"]
+        quiet = {"capture_output": True, "text": True, "timeout": 60}
+        done = subprocess.run(command, cwd=root, env=environment(root), check=False, **quiet)
+    assert (root / "begun").exists()
+    assert done.returncode == 12
+    assert "the limit of 3 seconds is reached, and something in this run does not end\nhint: " in done.stderr
     check_continues(root)
 
 

@@ -5,6 +5,9 @@ Rule: the answer is the only thing on stdout; what happens on the way goes to st
 
 import asyncio
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.coding.coding_session import OpenedSession
 from holdfast.agents.coding.headless import HeadlessRequest, OutputSchema, load_schema, run_headless
-from holdfast.agents.limits import RunLimits
+from holdfast.agents.limits import RAISE, RunLimits
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
@@ -31,10 +34,12 @@ from holdfast.cli.options import (
     max_cost_option,
     max_steps_option,
 )
-from holdfast.cli.streams import read_piped
+from holdfast.cli.streams import hint, read_piped, say_error
 from holdfast.errors import InputError
 from holdfast.tools.ask_user import Responder, load_answers
 
+ENDING_SECONDS = 20.0
+"""How long a run may take to end once its time is over."""
 EXAMPLES = """\b
 Examples:
   holdfast run -p "why does the build fail?"
@@ -141,7 +146,10 @@ def run_agent(
 
     options = replace(options, title=request.prompt)
     try:
-        result = asyncio.run(run_headless(options, request, responder=responder, watch=watch, began=began))
+        with _bounded(options.limits.seconds):
+            result = asyncio.run(
+                run_headless(options, request, responder=responder, watch=watch, began=began)
+            )
         observers.ended(result)
     except NoModel as error:
         say_no_model(error.message, error.found, error.hint)
@@ -150,3 +158,22 @@ def run_agent(
         observers.close()
     output.ended(result)
     return 128 + result.signal if result.signal else EXIT_CODES[result.outcome]
+
+
+@contextmanager
+def _bounded(seconds: float) -> Iterator[None]:
+    """End the process if a run does not end in time: a call that hangs in the system cannot be cancelled."""
+
+    def end() -> None:
+        say_error(f"the limit of {seconds:g} seconds is reached, and something in this run does not end")
+        hint(f"{RAISE}; the log has everything up to here")
+        os._exit(EXIT_CODES["time"])
+
+    watchdog = threading.Timer(seconds + ENDING_SECONDS, end)
+    watchdog.daemon = True
+    if seconds:
+        watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
