@@ -3,11 +3,13 @@
 import asyncio
 import threading
 
+import pytest
+
 from holdfast.agents.approved_rules import FILE, approve_rule, approved_rules, forget_rule
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.decision import CallContext
 from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate
-from holdfast.tools.permissions.tool_rules import default_permissions
+from holdfast.tools.permissions.tool_rules import Permissions
 
 
 def test_rules_belong_to_a_project(tmp_path):
@@ -16,10 +18,23 @@ def test_rules_belong_to_a_project(tmp_path):
         approve_rule(tmp_path, one, rule)
     assert approved_rules(tmp_path, one) == ["Bash(b)", "Bash(a 'x\ny')"]
     assert approved_rules(tmp_path, other) == []
+    approve_rule(tmp_path, one, "Edit(src/**)")
+    assert approved_rules(tmp_path, one / "sub") == ["Bash(b)", "Bash(a 'x\ny')"], "paths start at the folder"
+    assert forget_rule(tmp_path, one, "Edit(src/**)")
     assert not forget_rule(tmp_path, other, "Bash(b)")
     assert forget_rule(tmp_path, one, "Bash(b)")
     assert approved_rules(tmp_path, one) == ["Bash(a 'x\ny')"]
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_no_rule_is_kept_or_read_where_an_agent_could_write_it(tmp_path):
+    inside = tmp_path / ".config" / "holdfast"
+    with pytest.raises(OSError, match="lies in the workspace"):
+        approve_rule(inside, tmp_path, "Bash(a)")
+    approve_rule(inside, tmp_path / "project", "Bash(a)")
+    planted = (inside / FILE).read_text().replace("/project", "")
+    (inside / FILE).write_text(planted)
+    assert approved_rules(inside, tmp_path) == []
 
 
 def test_a_broken_line_is_skipped(tmp_path):
@@ -28,16 +43,18 @@ def test_a_broken_line_is_skipped(tmp_path):
 
 
 def test_agents_at_once_lose_nothing(tmp_path):
+    root = tmp_path / "project"
+
     def work(number):
         for at in range(20):
-            approve_rule(tmp_path, tmp_path, f"Bash(make {number}-{at})")
+            approve_rule(tmp_path, root, f"Bash(make {number}-{at})")
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(approved_rules(tmp_path, tmp_path)) == 80
+    assert len(approved_rules(tmp_path, root)) == 80
 
 
 class Always:
@@ -46,9 +63,9 @@ class Always:
 
 
 def check(keep):
-    gate = PermissionGate(default_permissions(), Always(), keep_rule=keep)
+    gate = PermissionGate(Permissions(), Always(), keep_rule=keep)
     call = ToolCall("c1", "Bash", {"command": "npm install x", "access": "network"})
-    return asyncio.run(gate.check(call, CallContext(("/w",), "/w", is_confined=True)))
+    return asyncio.run(gate.check(call, CallContext(sandbox="holds")))
 
 
 def test_an_answer_for_good_is_kept_with_the_access_it_was_about():

@@ -16,7 +16,7 @@ from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
 from holdfast.tools.permissions.gate import ApprovalAnswer
-from holdfast.tools.permissions.tool_rules import default_permissions
+from holdfast.tools.permissions.tool_rules import Permissions
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def opened(tmp_path, repository, *replies, log="session", **more):
         model=ScriptedModel(*replies),
         profile=BUILT_IN["code"].scaled_to(32_000),
         snapshots=tmp_path / "snapshots",
-        permissions=default_permissions(),
+        permissions=Permissions(),
         watch=news.append,
         **({"mode": "auto"} | more),
     )

@@ -12,9 +12,11 @@ from holdfast.agents.approved_rules import approve_rule
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "project"
+    root.mkdir()
+    monkeypatch.chdir(root)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return tmp_path
+    return root
 
 
 def checked(commands, *options):
@@ -85,8 +87,8 @@ def test_rules_of_the_project_are_read_and_those_that_widen_need_trust(folder):
 def test_rules_that_were_approved_are_listed_hold_and_can_be_taken_back(folder):
     (folder / "holdfast.toml").write_text('[permissions]\ndeny = ["Bash(git push:*)"]\n')
     rule = "Bash(npm install:*) with network"
-    approve_rule(folder / "config" / "holdfast", folder, rule)
-    approve_rule(folder / "config" / "holdfast", folder / "elsewhere", "Bash(make)")
+    approve_rule(folder.parent / "config" / "holdfast", folder, rule)
+    approve_rule(folder.parent / "config" / "holdfast", folder / "elsewhere", "Bash(make)")
     (found,) = checked("npm install x")
     assert (found["verdict"], found["access"]) == ("allow", "network")
     listed = holdfast("permissions", "list")

@@ -105,7 +105,7 @@ def test_nobody_is_there_to_approve(root):
     assert done.out == "I may not.\n"
     assert "'old'" in (root / "main.py").read_text()
     refused = bodies(server)[2]["messages"][-1]["content"]
-    assert "nobody is there; the rule `Edit(/main.py)` would allow it" in refused
+    assert "the rule `Edit(/main.py)` would allow it; nobody is there to approve it: it changes" in refused
 
 
 def test_a_rule_allows_what_it_covers(root):

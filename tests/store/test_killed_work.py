@@ -19,7 +19,7 @@ from support import killed_work
 from support.killed_work import BUDGET, LOG
 
 KILLS = 60
-A_STORE = 4
+KILLS_PER_STORE = 4
 """Kills before a new store is begun: a log that grows for ever only takes time."""
 
 pytestmark = [
@@ -37,15 +37,15 @@ class Workers:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._process = subprocess.Popen(command, text=True, bufsize=1, cwd=folder, **pipes)
 
-    def killed(self, kind, store, told, *, after, later):
+    def start_and_kill(self, kind, store, told, *, after_lines, delay):
         """Start a worker, and kill it some seconds after it has told so many things."""
         self._process.stdin.write(f"{kind} {store} {told}\n")
         worker = int(self._process.stdout.readline())
         deadline = time.monotonic() + 60
-        while not told.exists() or told.read_bytes().count(b"\n") < after:
+        while not told.exists() or told.read_bytes().count(b"\n") < after_lines:
             assert time.monotonic() < deadline, "the worker does not work"
             time.sleep(0.0005)
-        time.sleep(later)
+        time.sleep(delay)
         os.kill(worker, signal.SIGKILL)
         assert int(self._process.stdout.readline()) == signal.SIGKILL, "the worker ended by itself"
 
@@ -91,10 +91,12 @@ def test_nothing_that_was_acknowledged_is_lost(tmp_path, workers, kind):
     chance = random.Random(kind)
     found = []
     for number in range(KILLS):
-        store = tmp_path / f"{number // A_STORE}.db"
+        store = tmp_path / f"{number // KILLS_PER_STORE}.db"
         told = store.with_suffix(".told")
         before = len(told_in(told))
-        workers.killed(kind, store, told, after=before + chance.randrange(1, 4), later=chance.random() * 0.02)
+        workers.start_and_kill(
+            kind, store, told, after_lines=before + chance.randrange(1, 4), delay=chance.random() * 0.02
+        )
         with SqliteStore(store) as opened:
             if kind == "import":
                 check_imports(opened, told_in(told))

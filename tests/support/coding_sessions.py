@@ -15,7 +15,7 @@ from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
-from holdfast.tools.permissions.tool_rules import default_permissions
+from holdfast.tools.permissions.tool_rules import Permissions
 
 
 def repository_in(folder: Path, *, commits: bool = False) -> Path:
@@ -62,7 +62,7 @@ class CodingSetup:
             "model": ScriptedModel(*(replies or ("Nothing to say.",))),
             "profile": BUILT_IN["code"].scaled_to(window),
             "snapshots": self.folder / "snapshots",
-            "permissions": default_permissions(),
+            "permissions": Permissions(),
             "mode": "auto",
             "compacts_in_background": False,
         }

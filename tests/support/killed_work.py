@@ -133,11 +133,11 @@ WORK: dict[str, Callable[[SqliteStore, Tell], None]] = {
 def start(kind: str, store: str, told: str) -> None:
     # Unbuffered: a line is in the file when `write` returns, even if the process is killed right then.
     with Path(told).open("ab", buffering=0) as out, SqliteStore(store) as opened:
-        WORK[kind](opened, lambda line: _ignore(out.write(f"{line}\n".encode())))
 
+        def tell(line: str) -> None:
+            out.write(f"{line}\n".encode())
 
-def _ignore(_written: int | None) -> None:
-    """A write to a file on disk is whole."""
+        WORK[kind](opened, tell)
 
 
 def main() -> None:
@@ -149,11 +149,11 @@ def main() -> None:
         if child == 0:
             start(*line.split())
             os._exit(1)
-        tell(child)
-        tell(os.waitpid(child, 0)[1])
+        print_number(child)
+        print_number(os.waitpid(child, 0)[1])
 
 
-def tell(number: int) -> None:
+def print_number(number: int) -> None:
     sys.stdout.write(f"{number}\n")
     sys.stdout.flush()
 

@@ -42,7 +42,7 @@ def state(coding):
     """What a coding remembers beside its log. When a file was written is no part of it."""
     files, todos, gate = coding.tool_state.files, coding.tool_state.todos, coding.gate
     seen = {key: msgspec.structs.replace(sight, mtime_ns=0) for key, sight in files.by_key.items()}
-    answers = (set(gate._same), dict(gate._denied), dict(gate._answers), gate.permissions)
+    answers = (set(gate._approved_calls), dict(gate._denied_calls), dict(gate._answers), gate.permissions)
     return seen, [*files.edits], coding.tool_state.shell.cwd, todos.written, [*todos.archive], answers
 
 

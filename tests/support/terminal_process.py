@@ -36,7 +36,7 @@ def opening(folder, script):
         from holdfast.models.scripted import ScriptedModel  # noqa: PLC0415
         from holdfast.packing.profile import BUILT_IN  # noqa: PLC0415
         from holdfast.store import SqliteStore  # noqa: PLC0415
-        from holdfast.tools.permissions.tool_rules import default_permissions  # noqa: PLC0415
+        from holdfast.tools.permissions.tool_rules import Permissions  # noqa: PLC0415
 
         async def make(options, *, approver, responder, watch):
             coding = CodingSession(
@@ -46,7 +46,7 @@ def opening(folder, script):
                     log=options.log,
                     model=ScriptedModel(*replies(script)),
                     profile=BUILT_IN["code"].scaled_to(32_000),
-                    permissions=default_permissions(),
+                    permissions=Permissions(),
                     approver=approver,
                     mode="auto" if script == "sleep" else "ask",
                     responder=responder,

@@ -20,7 +20,7 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.screen_session import open_screen_session
-from holdfast.tools.permissions.tool_rules import default_permissions
+from holdfast.tools.permissions.tool_rules import Permissions
 
 
 def repository(folder: Path) -> Path:
@@ -72,7 +72,7 @@ class Terminal:
                 model=self.model,
                 request_settings=self.request_settings,
                 profile=BUILT_IN["code"].scaled_to(32_000),
-                permissions=default_permissions(),
+                permissions=Permissions(),
                 approver=approver,
                 mode=self.mode,
                 responder=responder,

@@ -9,7 +9,7 @@ from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.decision import CallContext, decide
 from holdfast.tools.permissions.gate import call_context
-from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions, parse_rule
+from holdfast.tools.permissions.tool_rules import Permissions, parse_permissions, parse_tool_rule
 from holdfast.tools.workspace import Workspace
 
 ROOT = "/srv/project"
@@ -23,8 +23,8 @@ def rules(**lists):
 
 
 def decided(call, mode="ask", permissions=None, *, path=""):
-    scene = CallContext((ROOT,), ROOT, path or str(call.arguments.get("path", "")), call.name in READERS)
-    return decide(call, mode, permissions or default_permissions(), scene)
+    scene = CallContext(path or str(call.arguments.get("path", "")), call.name in READERS)
+    return decide(call, mode, permissions or Permissions(), scene)
 
 
 def bash(command):
@@ -57,15 +57,17 @@ def test_without_a_sandbox_only_commands_that_read_run_unasked(mode, read, edit,
 
 
 def test_a_person_who_turns_the_sandbox_off_and_chooses_auto_mode_is_asked_nothing():
-    scene = CallContext((ROOT,), ROOT, is_sandbox_off=True)
-    assert decide(bash("npm install"), "auto", default_permissions(), scene).verdict == "allow"
+    scene = CallContext(sandbox="off")
+    assert decide(bash("npm install"), "auto", Permissions(), scene).verdict == "allow"
     for mode in ("ask", "edit"):
-        assert decide(bash("npm install"), mode, default_permissions(), scene).verdict == "ask"
+        assert decide(bash("npm install"), mode, Permissions(), scene).verdict == "ask"
+    mine = rules(allow=["Bash(npm:*) with network"])
+    assert decide(bash("npm install"), "ask", mine, scene).verdict == "allow"
     denied = decide(bash("npm install"), "auto", rules(deny=["Bash(npm:*)"]), scene)
     assert (denied.verdict, denied.rule) == ("deny", "Bash(npm:*)")
 
 
-CONFINED = CallContext((ROOT,), ROOT, is_confined=True)
+CONFINED = CallContext(sandbox="holds")
 READ, WRITE, NETWORK, FULL = "read", "write", "network", "full"
 
 
@@ -80,6 +82,7 @@ READ, WRITE, NETWORK, FULL = "read", "write", "network", "full"
         ("ask", "rm -rf /", "", "ask", WRITE),
         ("ask", "npm test", "", "ask", WRITE),
         ("ask", "npm install", NETWORK, "ask", NETWORK),
+        ("ask", "make", READ, "allow", READ),
         ("edit", "rm -rf /", "", "allow", WRITE),
         ("edit", "npm test", WRITE, "allow", WRITE),
         ("edit", "npm test", READ, "allow", READ),
@@ -92,7 +95,7 @@ READ, WRITE, NETWORK, FULL = "read", "write", "network", "full"
 )
 def test_in_a_sandbox_what_a_command_may_touch_decides(mode, command, asked_for, verdict, access):
     call = ToolCall("c1", "Bash", {"command": command, "access": asked_for})
-    found = decide(call, mode, default_permissions(), CONFINED)
+    found = decide(call, mode, Permissions(), CONFINED)
     assert (found.verdict, found.access) == (verdict, access)
 
 
@@ -102,7 +105,7 @@ def test_in_a_sandbox_a_persons_rules_still_hold():
         assert decide(bash("git push origin"), mode, mine, CONFINED).verdict == "deny"
         assert decide(bash("make deploy"), mode, mine, CONFINED).verdict == "ask"
         allowed = decide(bash("touch a"), mode, mine, CONFINED)
-        assert (allowed.verdict, allowed.access) == ("allow", WRITE)
+        assert (allowed.verdict, allowed.access, allowed.rule) == ("allow", WRITE, "Bash(touch:*)")
     assert decide(bash("npm test"), "edit", rules(network=True), CONFINED).access == NETWORK
 
 
@@ -117,9 +120,12 @@ def test_in_a_sandbox_a_persons_rules_still_hold():
         ("npm install x && make", "", "allow", WRITE),
         ("npm install x && make", NETWORK, "ask", NETWORK),
         ("npm install x && touch y", "", "ask", WRITE),
+        ("make -n && npm install x", "", "ask", WRITE),
+        ("npm install x && mypy src", "", "ask", WRITE),
         ("docker ps", "", "allow", FULL),
         ("docker ps && cat /etc/shadow", "", "ask", WRITE),
         ("docker ps && cat a", "", "allow", FULL),
+        ("cd sub && npm install x", "", "allow", NETWORK),
         ("git show HEAD", "", "allow", READ),
     ],
 )
@@ -133,9 +139,11 @@ def test_a_rule_gives_a_command_the_access_it_names(command, asked_for, verdict,
 @pytest.mark.parametrize("level", [NETWORK, FULL])
 def test_the_offered_rule_names_the_access_that_was_asked_for(level):
     call = ToolCall("c1", "Bash", {"command": "npm install x", "access": level})
-    asked = decide(call, "edit", default_permissions(), CONFINED)
-    assert (asked.verdict, asked.pattern) == ("ask", f"Bash(npm install:*) with {level}")
-    mine = default_permissions().allowing(asked.pattern)
+    asked = decide(call, "edit", Permissions(), CONFINED)
+    # Nothing holds a command with full access, so only this very one is offered.
+    words = "npm install x" if level == FULL else "npm install:*"
+    assert (asked.verdict, asked.offered_rule) == ("ask", f"Bash({words}) with {level}")
+    mine = Permissions().allowing(asked.offered_rule)
     assert decide(call, "edit", mine, CONFINED).verdict == "allow"
 
 
@@ -171,10 +179,7 @@ def test_tools_nobody_knows_are_asked_about_unless_they_only_read():
     assert decided(call, "edit").verdict == "ask"
     assert decided(call, "auto").verdict == "allow"
     assert decided(call, "plan").verdict == "deny"
-    assert (
-        decide(call, "plan", default_permissions(), CallContext((ROOT,), ROOT, is_read_only=True)).verdict
-        == "allow"
-    )
+    assert decide(call, "plan", Permissions(), CallContext(is_read_only=True)).verdict == "allow"
 
 
 # --- Rules
@@ -246,7 +251,7 @@ def test_a_rule_for_read_holds_for_all_that_reads_files(tool):
     ids=range(10),
 )
 def test_patterns_of_paths(rule, path, matches):
-    assert parse_rule(rule, "x").matches("Edit", path) is matches
+    assert parse_tool_rule(rule, "x").matches("Edit", path) is matches
 
 
 @pytest.mark.parametrize(
@@ -262,7 +267,7 @@ def test_patterns_of_paths(rule, path, matches):
     ids=range(6),
 )
 def test_rules_for_tools_of_servers(rule, tool, matches):
-    assert parse_rule(rule, "x").matches(tool, "") is matches
+    assert parse_tool_rule(rule, "x").matches(tool, "") is matches
 
 
 def test_a_rule_looks_at_the_file_and_not_at_its_name(tmp_path):
@@ -286,9 +291,7 @@ def test_the_folder_of_the_shell_counts_for_commands(tmp_path):
     call = bash("cat ../a.txt")
     for cwd, wanted in ((".", "ask"), ("sub", "allow")):
         assert (
-            decide(
-                call, "ask", default_permissions(), call_context(call, workspace, cwd, is_read_only=False)
-            ).verdict
+            decide(call, "ask", Permissions(), call_context(call, workspace, cwd, is_read_only=False)).verdict
             == wanted
         )
 
@@ -306,7 +309,7 @@ def test_commands_may_read_in_every_root_and_in_folders_of_the_person(tmp_path):
     for roots, folders, wanted in cases:
         workspace = Workspace([tmp_path / root for root in roots])
         scene = call_context(call, workspace, ".", is_read_only=False, folders=folders)
-        assert decide(call, "edit", default_permissions(), scene).verdict == wanted
+        assert decide(call, "edit", Permissions(), scene).verdict == wanted
 
 
 # --- The rule to offer
@@ -326,14 +329,14 @@ def test_commands_may_read_in_every_root_and_in_folders_of_the_person(tmp_path):
 )
 def test_the_offered_rule_allows_the_call(call, pattern):
     decision = decided(call)
-    assert (decision.verdict, decision.pattern) == ("ask", pattern)
+    assert (decision.verdict, decision.offered_rule) == ("ask", pattern)
     if pattern:
-        assert decided(call, permissions=default_permissions().allowing(pattern)).verdict == "allow"
+        assert decided(call, permissions=Permissions().allowing(pattern)).verdict == "allow"
 
 
 def test_no_rule_is_offered_that_would_not_help():
-    assert decided(bash("npm install x"), permissions=rules(ask=["Bash(npm:*)"])).pattern == ""
-    assert decided(on("Edit", "src/a"), permissions=rules(ask=["Edit(src/**)"])).pattern == ""
+    assert decided(bash("npm install x"), permissions=rules(ask=["Bash(npm:*)"])).offered_rule == ""
+    assert decided(on("Edit", "src/a"), permissions=rules(ask=["Edit(src/**)"])).offered_rule == ""
 
 
 @given(
@@ -365,7 +368,7 @@ def test_a_table_in_the_configuration():
     assert permissions.variables == ("GITHUB_TOKEN",)
     assert permissions.folders == ("/srv/other",)
     assert decided(bash("make test"), permissions=permissions).verdict == "allow"
-    assert parse_permissions({}, "x") == default_permissions()
+    assert parse_permissions({}, "x") == Permissions()
 
 
 @pytest.mark.parametrize(
@@ -405,9 +408,13 @@ def test_a_table_in_the_configuration():
         ({"mode": []}, "`permissions.mode` should be one of"),
         ({"sandbox": True}, "`permissions.sandbox` should be one of"),
         ({"network": 1}, "`permissions.network` should be true or false, found the number 1"),
-        ({"folders": ["x"]}, "the folder `x` in `permissions.folders` is not absolute"),
+        ({"folders": ["x"]}, "`x` in `permissions.folders` is not the path of a folder"),
+        ({"folders": ["/"]}, "`/` in `permissions.folders` is not the path of a folder"),
+        ({"hidden": ["secret.txt"]}, "`secret.txt` in `permissions.hidden` is not the path"),
+        ({"hidden": ["!~/*.pem"]}, "`!~/*.pem` in `permissions.hidden` is not the path"),
+        ({"deny": ["Bash(a) with network"]}, "`Bash(a) with network` names an access level"),
     ],
-    ids=range(17),
+    ids=range(21),
 )
 def test_a_mistake_is_named_with_its_rule_and_file(table, sentence):
     with pytest.raises(ConfigError) as caught:

@@ -11,7 +11,7 @@ from holdfast.messages import Text, ToolCall, ToolMessage
 from holdfast.tool_use import recognize_tool
 from holdfast.tools.permissions.decision import CallContext
 from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, UnattendedApprover, call_context
-from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions
+from holdfast.tools.permissions.tool_rules import Permissions, parse_permissions
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
@@ -37,18 +37,18 @@ def bash(command, call="c1"):
 
 def check(gate, call):
     path = call.arguments.get("path", "")
-    return asyncio.run(gate.check(call, CallContext((ROOT,), ROOT, path, call.name == "Read")))
+    return asyncio.run(gate.check(call, CallContext(path, call.name == "Read")))
 
 
 def test_what_is_allowed_is_not_asked_about_and_leaves_no_event():
     person = Person()
-    passage = check(PermissionGate(default_permissions(), person), bash("git show HEAD"))
+    passage = check(PermissionGate(Permissions(), person), bash("git show HEAD"))
     assert (passage.refusal is None, passage.event, person.questions) == (True, None, [])
 
 
 def test_once_is_once():
     person = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
-    gate = PermissionGate(default_permissions(), person)
+    gate = PermissionGate(Permissions(), person)
     first = check(gate, bash("npm test"))
     assert first.refusal is None
     assert first.event == ApprovalGiven("c1", "once")
@@ -58,7 +58,7 @@ def test_once_is_once():
 
 def test_for_this_log_means_the_same_again():
     person = Person(ApprovalAnswer("log"), ApprovalAnswer("once"))
-    gate = PermissionGate(default_permissions(), person)
+    gate = PermissionGate(Permissions(), person)
     event = check(gate, bash("npm test && npm run lint")).event
     assert event == ApprovalGiven("c1", "log", "Bash(npm test && npm run lint)")
     assert check(gate, bash("npm test && npm run lint", "c2")).refusal is None
@@ -69,7 +69,7 @@ def test_for_this_log_means_the_same_again():
 
 def test_a_pattern_covers_its_like_and_nothing_more():
     person = Person(ApprovalAnswer("pattern"), ApprovalAnswer("deny"), ApprovalAnswer("deny"))
-    gate = PermissionGate(default_permissions(), person)
+    gate = PermissionGate(Permissions(), person)
     event = check(gate, bash("npm install a")).event
     assert event == ApprovalGiven("c1", "pattern", "Bash(npm install:*)")
     assert check(gate, bash("npm install b", "c2")).event is None
@@ -79,23 +79,22 @@ def test_a_pattern_covers_its_like_and_nothing_more():
 
 
 def test_a_pattern_that_was_not_offered_is_no_rule():
-    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("pattern")))
+    gate = PermissionGate(Permissions(), Person(ApprovalAnswer("pattern")))
     assert check(gate, bash("npm a && npm b")).event == ApprovalGiven("c1", "once")
 
 
 def test_the_question_says_why_and_what_would_allow_it():
     person = Person(ApprovalAnswer("deny", "not now"), ApprovalAnswer("deny"))
-    gate = PermissionGate(default_permissions(), person)
+    gate = PermissionGate(Permissions(), person)
     check(gate, bash("ls; npm install a"))
     check(gate, bash("ls; npm install a", "c2"))
     first, second = person.questions
-    assert first.part == "npm install a"
-    assert first.reason
+    assert first.reason == "`npm install` is not known to only read"
     assert (first.denied_before, second.denied_before) == ("", "not now")
 
 
 def test_the_model_reads_a_persons_denial_and_its_reason():
-    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny", "use uv instead")))
+    gate = PermissionGate(Permissions(), Person(ApprovalAnswer("deny", "use uv instead")))
     call = bash("pip install x")
     passage = check(gate, call)
     assert passage.event == ApprovalGiven("c1", "deny", "", "use uv instead")
@@ -125,7 +124,7 @@ def test_a_rule_denies_without_asking_and_says_which():
 
 def test_plan_mode_is_said_to_the_model():
     passage = check(
-        PermissionGate(default_permissions(), Person(), mode="plan"), ToolCall("c1", "Write", {"path": "a"})
+        PermissionGate(Permissions(), Person(), mode="plan"), ToolCall("c1", "Write", {"path": "a"})
     )
     assert passage.refusal is not None
     assert passage.refusal.envelope.text.startswith("ACCESS_DENIED: Write was not run: this is plan mode")
@@ -136,10 +135,10 @@ def test_answers_survive_a_resume():
         ApprovalAnswer("pattern"), ApprovalAnswer("log"), ApprovalAnswer("deny", "no"), ApprovalAnswer("once")
     )
     calls = [bash("npm install a", "c1"), bash("make x", "c2"), bash("make y", "c3"), bash("make z", "c4")]
-    gate = PermissionGate(default_permissions(), person)
+    gate = PermissionGate(Permissions(), person)
     events = [check(gate, call).event for call in calls]
     later = Person(ApprovalAnswer("once"))
-    resumed = PermissionGate(default_permissions(), later)
+    resumed = PermissionGate(Permissions(), later)
     for event, call in zip(events, calls, strict=True):
         resumed.restore(event, call)
     # The very calls: their answers stand, also where the process died between answer and result.
@@ -156,10 +155,10 @@ def test_answers_survive_a_resume():
 
 
 def test_a_denial_by_rule_stays_one_after_a_resume():
-    gate = PermissionGate(default_permissions(), UnattendedApprover())
-    denied = check(PermissionGate(default_permissions(), Person(), mode="plan"), bash("rm -rf /"))
+    gate = PermissionGate(Permissions(), UnattendedApprover())
+    denied = check(PermissionGate(Permissions(), Person(), mode="plan"), bash("rm -rf /"))
     refused = check(gate, bash("npm test", "c2"))
-    resumed = PermissionGate(default_permissions(), Person())
+    resumed = PermissionGate(Permissions(), Person())
     for passage in (denied, refused):
         resumed.restore(passage.event)
     for call in (bash("rm -rf /"), bash("npm test", "c2")):
@@ -169,19 +168,22 @@ def test_a_denial_by_rule_stays_one_after_a_resume():
 
 
 def test_a_pattern_of_another_version_is_asked_again():
-    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
+    gate = PermissionGate(Permissions(), Person(ApprovalAnswer("deny")))
     gate.restore(ApprovalGiven("c0", "pattern", "Bash(a | b)"))
     gate.restore(ApprovalGiven("c0", "pattern", "Nonesuch(x)"))
     assert check(gate, bash("npm test")).refusal
 
 
 def test_nobody_there_denies_or_allows_by_policy():
-    strict = check(PermissionGate(default_permissions(), UnattendedApprover()), bash("npm install x"))
+    strict = check(PermissionGate(Permissions(), UnattendedApprover()), bash("npm install x"))
     assert strict.refusal is not None
-    assert "nobody is there; the rule `Bash(npm install:*)` would allow it" in strict.refusal.envelope.text
+    text = strict.refusal.envelope.text
+    assert (
+        "the rule `Bash(npm install:*)` would allow it; nobody is there to approve it: `npm install`" in text
+    )
     assert strict.event is not None
     assert strict.event.rule == "unattended"
-    loose = PermissionGate(default_permissions(), UnattendedApprover("allow"))
+    loose = PermissionGate(Permissions(), UnattendedApprover("allow"))
     assert check(loose, bash("npm install x")).refusal is None
     by_rule = parse_permissions({"allow": ["Bash(npm install:*)"]}, "x")
     assert check(PermissionGate(by_rule, UnattendedApprover()), bash("npm install x")).refusal is None
@@ -198,7 +200,7 @@ def test_gate_and_shell_together(tmp_path):
         return passage.refusal or await bash_tool(shell).run(asked.arguments, workspace)
 
     with Shell() as shell:
-        gate = PermissionGate(default_permissions(), UnattendedApprover(), mode="edit")
+        gate = PermissionGate(Permissions(), UnattendedApprover(), mode="edit")
         texts = [
             asyncio.run(call(gate, shell, command)).envelope.text
             for command in ("git status --short", "ls", "cat a", "rm -rf ../../y")
@@ -212,7 +214,7 @@ def test_gate_and_shell_together(tmp_path):
 @pytest.mark.parametrize("name", ["Edit", "mcp__x__y"], ids=str)
 def test_for_this_log_means_this_file_or_this_tool(name):
     person = Person(ApprovalAnswer("log"), ApprovalAnswer("deny"))
-    gate = PermissionGate(default_permissions(), person)
+    gate = PermissionGate(Permissions(), person)
     check(gate, ToolCall("c1", name, {"path": "a.py", "old": "x"}))
     assert check(gate, ToolCall("c2", name, {"path": "a.py", "old": "y"})).refusal is None
     assert bool(check(gate, ToolCall("c3", name, {"path": "b.py"})).refusal) == (name == "Edit")

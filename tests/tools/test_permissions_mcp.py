@@ -4,10 +4,10 @@ import pytest
 
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.decision import CallContext, decide
-from holdfast.tools.permissions.gate import for_log
-from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions, parse_rule
+from holdfast.tools.permissions.gate import session_scope
+from holdfast.tools.permissions.tool_rules import Permissions, parse_permissions, parse_tool_rule
 
-SCENE = CallContext(("/srv/project",), "/srv/project")
+SCENE = CallContext()
 MODES = ("plan", "ask", "edit", "auto")
 
 
@@ -48,9 +48,9 @@ def test_one_allowed_tool_does_not_open_the_way_to_the_others():
     allowed = rules(allow=["mcp__git__log"])
     assert decide(by_name("mcp__git__log"), "ask", allowed, SCENE).verdict == "allow"
     asked = decide(by_name("mcp__git__push"), "ask", allowed, SCENE)
-    assert (asked.verdict, asked.pattern) == ("ask", "mcp__git__push")
+    assert (asked.verdict, asked.offered_rule) == ("ask", "mcp__git__push")
     assert "mcp__git__push may change something" in asked.reason
-    assert parse_rule(asked.pattern, "here").matches("mcp__git__push", "")
+    assert parse_tool_rule(asked.offered_rule, "here").matches("mcp__git__push", "")
 
 
 def test_a_rule_for_mcp_call_itself_holds_for_all_that_go_through_it():
@@ -64,12 +64,9 @@ def test_a_rule_for_mcp_call_itself_holds_for_all_that_go_through_it():
 
 @pytest.mark.parametrize("name", ["Read", "TodoWrite", "Bash", "McpCall", "", 7, None, ["mcp__a__b"]])
 def test_no_name_turns_a_call_of_a_server_into_something_harmless(name):
-    decision = decide(ToolCall("c1", "McpCall", {"name": name}), "ask", default_permissions(), SCENE)
-    assert (decision.verdict, decision.pattern) == ("ask", "")
-    assert (
-        decide(ToolCall("c1", "McpCall", {"name": name}), "plan", default_permissions(), SCENE).verdict
-        == "deny"
-    )
+    decision = decide(ToolCall("c1", "McpCall", {"name": name}), "ask", Permissions(), SCENE)
+    assert (decision.verdict, decision.offered_rule) == ("ask", "")
+    assert decide(ToolCall("c1", "McpCall", {"name": name}), "plan", Permissions(), SCENE).verdict == "deny"
 
 
 def test_only_mcp_call_calls_another_tool():
@@ -80,4 +77,4 @@ def test_only_mcp_call_calls_another_tool():
 
 def test_an_answer_for_the_whole_log_is_for_that_tool_alone():
     calls = [ToolCall(str(n), "McpCall", {"name": name}) for n, name in enumerate(["mcp__a__x", "mcp__a__y"])]
-    assert [for_log(call) for call in calls] == ["mcp__a__x", "mcp__a__y"]
+    assert [session_scope(call) for call in calls] == ["mcp__a__x", "mcp__a__y"]

@@ -13,7 +13,7 @@ from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.decision import CallContext, decide
 from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, call_context
-from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions
+from holdfast.tools.permissions.tool_rules import Permissions, parse_permissions
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.processes import is_secret_name
 from holdfast.tools.shell.sandbox import find_sandbox
@@ -36,7 +36,7 @@ def bash(command, call="c1"):
 
 
 def check(gate, call):
-    return asyncio.run(gate.check(call, CallContext((ROOT,), ROOT)))
+    return asyncio.run(gate.check(call, CallContext()))
 
 
 def run(root, command, **options):
@@ -49,16 +49,16 @@ def run(root, command, **options):
 
 def test_an_allowance_does_not_pass_to_another_call_with_its_id():
     """Some providers number the calls of each reply anew."""
-    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("once"), ApprovalAnswer("deny")))
+    gate = PermissionGate(Permissions(), Person(ApprovalAnswer("once"), ApprovalAnswer("deny")))
     assert check(gate, bash("npm test")).refusal is None
     assert check(gate, bash("npm publish")).refusal
-    resumed = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
+    resumed = PermissionGate(Permissions(), Person(ApprovalAnswer("deny")))
     resumed.restore(ApprovalGiven("c1", "once"), bash("npm test"))
     assert check(resumed, bash("npm publish")).refusal
 
 
 def test_an_allowance_of_an_unknown_call_is_asked_about_again():
-    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
+    gate = PermissionGate(Permissions(), Person(ApprovalAnswer("deny")))
     gate.restore(ApprovalGiven("c1", "once"))
     assert check(gate, bash("npm publish")).refusal
 
@@ -69,16 +69,14 @@ def test_an_allowance_of_an_unknown_call_is_asked_about_again():
     ids=str,
 )
 def test_a_command_that_writes_is_a_change_that_ask_mode_asks_about(command):
-    scene = CallContext((ROOT,), ROOT, is_confined=True)
-    assert decide(bash(command), "ask", default_permissions(), scene).verdict == "ask"
-    assert decide(bash(command), "edit", default_permissions(), scene).verdict == "allow"
+    scene = CallContext(sandbox="holds")
+    assert decide(bash(command), "ask", Permissions(), scene).verdict == "ask"
+    assert decide(bash(command), "edit", Permissions(), scene).verdict == "allow"
 
 
 def test_what_writes_to_no_file_is_not_asked_about_in_ask_mode():
     for command in ("ls 2>/dev/null", "git log | head", "echo x > /dev/null", "sed -n 1p a"):
-        assert (
-            decide(bash(command), "ask", default_permissions(), CallContext((ROOT,), ROOT)).verdict == "allow"
-        ), command
+        assert decide(bash(command), "ask", Permissions(), CallContext()).verdict == "allow", command
 
 
 @pytest.fixture
@@ -141,7 +139,7 @@ def linked(tmp_path):
 def test_without_a_sandbox_a_path_in_a_command_counts_as_the_place_it_leads_to(linked, command, verdict):
     workspace = Workspace([linked])
     scene = call_context(bash(command), workspace, ".", is_read_only=False)
-    assert decide(bash(command), "edit", default_permissions(), scene).verdict == verdict
+    assert decide(bash(command), "edit", Permissions(), scene).verdict == verdict
 
 
 def test_a_folder_that_a_person_named_may_be_a_link(linked):

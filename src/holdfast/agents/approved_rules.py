@@ -1,6 +1,6 @@
 """Rules that a person approved for good, each for one project: `yes, always in this project`.
 
-Rule: one JSON object a line in a file of the person's own, which no command of an agent can write. A line that
+Rule: one JSON object a line in a file of the person's own, which no command below `full` can write. A line that
 cannot be read is skipped, never obeyed.
 """
 
@@ -19,15 +19,31 @@ class ApprovedRule(Struct, frozen=True):
     allow: str
 
 
+def is_out_of_reach(folder: Path, root: Path) -> bool:
+    """Whether the person's own settings lie outside a workspace, where an agent cannot write them."""
+    return not folder.resolve().is_relative_to(root.resolve())
+
+
 def approved_rules(folder: Path, root: Path) -> list[str]:
-    """The rules for a project, oldest first. `folder` has the person's own settings."""
-    mine = (one.allow for one in _read(folder / FILE) if one.root == str(root))
-    return list(dict.fromkeys(mine))
+    """The rules for a project, oldest first. Those without a path hold in its folders too. `folder` has the
+    person's own settings; if an agent could write them, there are no rules."""
+    if not is_out_of_reach(folder, root):
+        return []
+    above = {str(parent) for parent in root.parents}
+    return list(
+        dict.fromkeys(
+            one.allow
+            for one in _read(folder / FILE)
+            if one.root == str(root) or (one.root in above and one.allow.startswith(("Bash", "mcp__")))
+        )
+    )
 
 
 def approve_rule(folder: Path, root: Path, rule: str) -> None:
-    """Keep a rule. OSError if the file cannot be written."""
-    if rule in approved_rules(folder, root):
+    """Keep a rule. OSError if the file cannot be written, or if an agent could write it."""
+    if not is_out_of_reach(folder, root):
+        raise OSError(f"`{folder}` lies in the workspace, where commands could write rules of their own")
+    if ApprovedRule(str(root), rule) in _read(folder / FILE):
         return
     folder.mkdir(parents=True, exist_ok=True)
     line = msgspec.json.encode(ApprovedRule(str(root), rule)) + b"\n"
@@ -38,9 +54,10 @@ def approve_rule(folder: Path, root: Path, rule: str) -> None:
 
 
 def forget_rule(folder: Path, root: Path, rule: str) -> bool:
-    """Take a rule back; whether it was there."""
-    rules = list(_read(folder / FILE))
-    kept = [one for one in rules if one != ApprovedRule(str(root), rule)]
+    """Take a rule back, for this folder and those above it; whether it was there."""
+    roots = {str(one) for one in (root, *root.parents)}
+    rules = _read(folder / FILE)
+    kept = [one for one in rules if one.allow != rule or one.root not in roots]
     if len(kept) == len(rules):
         return False
     fresh = folder / f"{FILE}.{os.getpid()}"

@@ -28,7 +28,7 @@ from holdfast.tools.permissions.gate import (
     PermissionGate,
     UnattendedApprover,
     call_context,
-    no_rule_kept,
+    keep_nothing,
 )
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions
 from holdfast.tools.recall import recall_tool
@@ -54,7 +54,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     approver: Approver = UnattendedApprover()
     mode: PermissionMode | None = None
-    keep_rule: Callable[[str], None] = no_rule_kept
+    keep_rule: Callable[[str], None] = keep_nothing
     """Keeps a rule that a person approved for good."""
     responder: Responder = NoAnswer()
     more_tools: tuple[Tool, ...] = ()
@@ -118,7 +118,7 @@ def session_recall_tool(session: Session) -> Tool:
 
 
 class SessionGate:
-    """Asks for permission before each call, and records every answer of a person in the log."""
+    """Asks for approval where it is needed, and records every approval and denial in the log."""
 
     def __init__(self, config: AgentConfig, session: Session, workspace: Workspace, shell: Shell) -> None:
         self._configured = config.permissions
@@ -136,20 +136,22 @@ class SessionGate:
             self._workspace,
             cwd,
             is_read_only=tool.is_read_only,
-            is_confined=self._shell.sandbox.is_confining,
-            is_sandbox_off=self._shell.sandbox.is_off,
+            sandbox=self._shell.sandbox.state,
             folders=self._configured.folders,
         )
         checked = await self.permission_gate.check(call, context)
         if checked.event:
             self._session.record(checked.event)
+            if checked.event.decision == "pattern":
+                self._configured = self._configured.allowing(checked.event.rule)
         if call.name == "Bash":
             # Commands run one after another, each right after this.
             self._shell.access = checked.access
+            self._shell.is_access_fixed = self.permission_gate.mode == "plan"
         return checked.refusal
 
     def reset(self) -> None:
-        """Forget all answers; the mode stays."""
+        """Forget the answers of this log; the mode and rules for good stay."""
         gate = self.permission_gate
         self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode, gate.keep_rule)
 

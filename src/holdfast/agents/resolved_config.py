@@ -29,7 +29,9 @@ from holdfast.store import Store, default_path
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
 from holdfast.tools.shell.sandbox import Sandbox, find_sandbox
 
-UNCONFINED = "So only commands that read run unasked; in plan mode others are refused."
+UNCONFINED = (
+    "Only commands that read, or that a rule allows, run unasked; in plan mode only those that read run."
+)
 OTHER_TOOLS = ("Task", "McpCall", "McpDescribe")
 """Tools beside the built-in ones that a permission rule may name."""
 
@@ -45,7 +47,7 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     sandbox: Sandbox
     store: Path
-    own_folder: Path
+    config_folder: Path
     """Where the person's own settings are."""
     mode: PermissionMode | None
     is_local: bool
@@ -81,7 +83,7 @@ def load_permissions(
         config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
     )
     for rule in allow:
-        permissions = permissions.allowing(rule)
+        permissions = permissions.allowing(rule, "--allow")
     for rule in approved_rules(config_folder(env), root):
         with contextlib.suppress(ConfigError):  # a rule in the syntax of another version is asked about again
             permissions = permissions.allowing(rule)
@@ -98,7 +100,6 @@ def resolve_config(
     permissions = replace(permissions, hidden=(*permissions.hidden, *_own_files(store, env)))
     wanted = options.sandbox or permissions.sandbox
     sandbox = find_sandbox(wanted)
-    is_unconfined = not sandbox.is_confining and wanted != "off"
     chosen, entry, is_local = model, ModelEntry(name=model.name if model else ""), False
     if chosen is None:
         chosen, entry, is_local = choose_model(options.model, config, env)
@@ -118,13 +119,13 @@ def resolve_config(
         permissions=permissions,
         sandbox=sandbox,
         store=store,
-        own_folder=config_folder(env),
+        config_folder=config_folder(env),
         mode=options.mode,
         is_local=is_local,
         notes=(
             *([distrust] if distrust else []),
             *loaded.warnings,
-            *([f"{sandbox.describe()} {UNCONFINED}"] if is_unconfined else []),
+            *([f"{sandbox.describe()} {UNCONFINED}"] if sandbox.state == "missing" else []),
             *([guessed] if not (entry.window or options.budget or model) else []),
         ),
     )
@@ -145,7 +146,7 @@ def make_agent_config(
         permissions=resolved.permissions,
         mode=resolved.mode,
         sandbox=resolved.sandbox,
-        keep_rule=partial(approve_rule, resolved.own_folder, resolved.root),
+        keep_rule=partial(approve_rule, resolved.config_folder, resolved.root),
         snapshots=snapshots_path(resolved.store),
         compacts_in_background=not resolved.is_local,
         watch=watch,

@@ -42,7 +42,7 @@ def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts:
     if trusts:
         _remember(known, line)
         return config, ""
-    if line in _lines(known):
+    if line in _lines(known) and not known.resolve().is_relative_to(Path(config.where).resolve().parent):
         return config, ""
     names = [*(f"permissions.{key}" for key in wide), *(["mcp.servers"] if config.servers else [])]
     named = ", ".join(f"`{name}`" for name in names)
@@ -53,7 +53,8 @@ def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts:
 
 def _widens(key: str, value: Json) -> bool:
     if key == "hidden":
-        return any(isinstance(path, str) and path.strip().startswith("!") for path in value or ())
+        listed = value if isinstance(value, list) else ()
+        return any(isinstance(path, str) and path.strip().startswith("!") for path in listed)
     return key in WIDENING or (key in SAFE_VALUES and value not in SAFE_VALUES[key])
 
 

@@ -34,7 +34,7 @@ COMMANDS = {
     "compact": "Summarize the steps that leave the window, and check the summary.",
     "replay": "Measure what context policies keep, and what they cost.",
     "fit": "Learn from recordings which lines are worth keeping.",
-    "permissions": "Tell what an agent may do here without asking.",
+    "permissions": "Show what an agent may do here, and manage the rules that you approved.",
     "logs": "List, export, import, delete and verify logs.",
     "profiles": "List profiles, or the settings of one.",
     "models": "List models with their prices and what they still need.",

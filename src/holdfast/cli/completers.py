@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from holdfast.agents.approved_rules import approved_rules as rules_of
+from holdfast.agents.trust import config_folder
 from holdfast.cli.inputs import store_path
 from holdfast.config import load_config
 from holdfast.errors import HoldfastError
@@ -66,3 +68,9 @@ def logs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 def recordings(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Files first: the scripts of click empty the list when they meet that type."""
     return [CompletionItem(incomplete, type="file"), *(logs(ctx, incomplete) if incomplete else [])]
+
+
+def approved_rules(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Rules that the person approved for this folder."""
+    found = rules_of(config_folder(os.environ), Path.cwd())
+    return [CompletionItem(rule) for rule in found if rule.startswith(incomplete)]

@@ -75,6 +75,9 @@ def _report(error: BaseException) -> int:
                 say(f"the budget is {grouped(error.budget)} tokens")
             hint(error.hint)
             return error.exit_code
+        case click.exceptions.NoArgsIsHelpError():
+            say(error.format_message())
+            return error.exit_code
         case click.ClickException():
             # In our style: no capital, backticks around what was typed.
             text = error.format_message()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.agents.approved_rules import approved_rules, forget_rule
 from holdfast.agents.resolved_config import load_permissions
 from holdfast.agents.trust import config_folder
-from holdfast.cli.options import common_options, permission_options
+from holdfast.cli.options import common_options, complete_with, permission_options
 from holdfast.cli.streams import note, write
 from holdfast.errors import InputError
 from holdfast.messages import ToolCall
@@ -54,7 +54,7 @@ class RuleOrigin(Struct, frozen=True):
 @click.group(epilog=EXAMPLES)
 @common_options
 def command() -> None:
-    """Tell what an agent may do here without asking."""
+    """Show what an agent may do here, and manage the rules that you approved."""
 
 
 @command.command(epilog=EXAMPLES)
@@ -65,7 +65,7 @@ def command() -> None:
     "--access", type=click.Choice(LEVELS), help="Decide as if the agent asked for this access level."
 )
 @permission_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line, which it does anyway.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line (always on).")
 @common_options
 def check(
     by_null: bool,
@@ -81,7 +81,7 @@ def check(
     One command a line. Prints one JSON object for each: command, verdict, access, reason, rule. Nothing is
     executed; that a sandbox works is taken for granted, except with `--sandbox off`.
     """
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise InputError(
             "there are no commands on stdin", hint="echo 'git status' | holdfast permissions check"
         )
@@ -97,8 +97,7 @@ def check(
             workspace,
             str(root),
             is_read_only=False,
-            is_confined=not is_off,
-            is_sandbox_off=is_off,
+            sandbox="off" if is_off else "holds",
             folders=permissions.folders,
         )
         found = decide(call, mode or permissions.mode, permissions, context)
@@ -131,16 +130,16 @@ def list_rules(as_json: bool) -> None:
 
 
 @command.command(epilog=EXAMPLES)
-@click.argument("rule")
+@click.argument("rule", shell_complete=complete_with("approved_rules"))
 @common_options
 def forget(rule: str) -> None:
     """Take back a rule that you approved for this folder."""
     if not forget_rule(config_folder(os.environ), Path.cwd(), rule):
         raise InputError(
             f"you approved no rule `{rule}` for this folder",
-            hint="`holdfast permissions list` shows them; rules of holdfast.toml are taken back there",
+            hint="`holdfast permissions list` shows them; edit holdfast.toml to remove its rules",
         )
-    note(f"`{rule}` is asked about again")
+    note(f"`{rule}` no longer holds in this folder")
 
 
 def _commands(*, by_null: bool) -> Iterator[str]:

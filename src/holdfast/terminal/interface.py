@@ -88,8 +88,8 @@ class ApprovalRequest(Struct, frozen=True):
     name: str
     about: str
     reason: str
-    pattern: str = ""
-    for_log: str = ""
+    offered_rule: str = ""
+    session_scope: str = ""
     denied_before: str = ""
     diff: str = ""
     added: int = 0

@@ -142,7 +142,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         return time.monotonic() >= self._until and super().check_action(action, parameters)
 
     def action_allow(self, decision: Literal["once", "log", "pattern"]) -> None:
-        if decision != "pattern" or self._approval.pattern:
+        if decision != "pattern" or self._approval.offered_rule:
             self.give(ApprovalDecision(decision))
 
     def action_open_diff(self) -> None:
@@ -160,7 +160,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
 
 def _reason(asked: ApprovalRequest) -> Content:
     by = f" by the sub-agent for “{one_line(asked.by)}”" if asked.by else ""
-    lines = [Content(f"Asked{by} because {sanitize(asked.reason)}.")] if asked.reason else []
+    lines = [Content(f"Asked{by} because {sanitize(asked.reason).rstrip('.')}.")] if asked.reason else []
     if asked.denied_before:
         why = "" if asked.denied_before == "-" else f": {one_line(asked.denied_before)}"
         lines.append(Content.styled(f"You denied the same before{why}.", "$warning"))
@@ -182,9 +182,9 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
 
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
-    lines = [("y", "yes, this once"), ("a", f"yes, in this session: {one_line(asked.for_log)}")]
-    if asked.pattern:
-        lines.append(("p", f"yes, always in this project: {one_line(asked.pattern)}"))
+    lines = [("y", "yes, this once"), ("a", f"yes, in this session: {one_line(asked.session_scope)}")]
+    if asked.offered_rule:
+        lines.append(("p", f"yes, always in this project: {one_line(asked.offered_rule)}"))
     lines.append(("n", "no, and say why"))
     return Content("\n").join(Content.assemble((f" {key} ", "reverse"), f" {text}") for key, text in lines)
 

@@ -196,7 +196,7 @@ def new_tool_state(
     )
     shell = Shell(
         sandbox=config.sandbox,
-        access="network" if config.permissions.network else "write",
+        access=config.permissions.usual_access,
         hidden=config.permissions.hidden,
         folders=config.permissions.folders,
         passes=config.permissions.variables,

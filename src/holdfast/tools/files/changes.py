@@ -39,7 +39,6 @@ MOST_NEW_ROWS = 10
 MOST_SHOWN = 400
 MOST_DRY_SHOWN = 20_000
 """Rows of a diff that a person is shown after a change, and before one is approved."""
-"""Rows of a diff that a person is shown."""
 
 MOST_CHANGES = 200
 """Changes that `data` names one by one; of more only the hull."""

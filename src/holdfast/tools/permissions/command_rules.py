@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from holdfast.errors import ConfigError
-from holdfast.tools.access import LEVELS, Access
+from holdfast.tools.access import LEVELS, Access, is_above
 from holdfast.tools.permissions.plain_commands import NotPlainError, PlainCommand, split_commands
-from holdfast.tools.permissions.reading_commands import listed
+from holdfast.tools.permissions.reading_commands import program_list, why_not_reading_one
 
 _FORM = re.compile(r"Bash(?:\((.*)\))?(?:\s+with\s+(\S+))?", re.DOTALL)
 _REST = re.compile(r"(?::|[ \t]+)\*$")
-_PLAIN = re.compile(r"[|&;\n(){}<>`]+|[^\s|&;(){}<>`]+")
+_ROUGH_TOKEN = re.compile(r"[|&;\n(){}<>`]+|[^\s|&;(){}<>`]+")
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
 
 
@@ -40,11 +40,22 @@ class CommandRule(Struct, frozen=True):
         """The part of any text that it denies or asks about; empty if there is none."""
         if not self.words:
             return command
-        for words in _plain_commands(command):
-            for start in range(len(words)):
-                if (end := self._end(words, start)) and (self.is_prefix or end == len(words)):
-                    return " ".join(words[start:])
-        return ""
+        try:
+            return next((one.text for one in split_commands(command) if self._is_in(one.texts, one)), "")
+        except NotPlainError:
+            return next((" ".join(words) for words in _rough_words(command) if self._is_in(words)), "")
+
+    def _is_in(self, words: Sequence[str], command: PlainCommand | None = None) -> bool:
+        # Text that a program only reads, such as what `grep` looks for, is no command.
+        is_text = command and words[0] not in program_list("wrappers") and not why_not_reading_one(command)
+        if is_text and words[0] != "find":
+            return self._ends(words, 0)
+        inner = [word for one in words for word in one.split()] if command else words
+        return any(self._ends(inner, start) for start in range(len(inner)))
+
+    def _ends(self, words: Sequence[str], start: int) -> bool:
+        end = self._end(words, start)
+        return bool(end) and (self.is_prefix or end == len(words))
 
     def _end(self, words: Sequence[str], start: int) -> int:
         """Where the rule's words end that begin at `start`, with other options between them; 0 if they do not."""
@@ -65,11 +76,12 @@ def parse_command_rule(text: str, where: str) -> CommandRule:
         raise ConfigError(
             f"{where}: `{text}` is not a rule", hint="write `Bash(git show:*)` or `Bash(make test)`"
         )
-    access: Access | None = next((level for level in LEVELS if level == form[2]), None)
-    if form[2] and access not in ("network", "full"):
+    if form[2] not in (None, "network", "full"):
         raise ConfigError(
-            f"{where}: `{text}` names no access level", hint="write `with network` or `with full`, or neither"
+            f"{where}: `{text}` can only end in `with network` or `with full`",
+            hint="without either it holds for what commands may usually touch",
         )
+    access: Access | None = next((level for level in LEVELS if level == form[2]), None)
     inner = (form[1] if form[1] is not None else "*").strip()
     if inner == "*":
         return CommandRule((), True, text.strip(), access)
@@ -78,48 +90,65 @@ def parse_command_rule(text: str, where: str) -> CommandRule:
     return CommandRule(words, rest is not None, text.strip(), access)
 
 
-def granted_access(
+class CommandGrant(Struct, frozen=True):
+    """What rules allow a command to touch, and the rule that decided."""
+
+    access: Access
+    rule: str
+
+
+def find_grant(
     rules: Sequence[CommandRule], command: str, *, usual: Access, reads: Callable[[PlainCommand], bool]
-) -> Access | None:
-    """What rules allow a command to touch; None if they do not allow it. `reads` tells of a simple command that no
-    rule covers whether it may stand beside one."""
-    by_all = [rule.access or usual for rule in rules if not rule.words]
+) -> CommandGrant | None:
+    """None if the rules do not allow a command. `reads` says whether a plain command that no rule covers only
+    reads. Of several commands, the one that may touch least decides."""
+    grants = [CommandGrant(_level(rule, usual), rule.text) for rule in rules]
+    for_every_command = [grant for grant, rule in zip(grants, rules, strict=True) if not rule.words]
     try:
         commands = split_commands(command)
     except NotPlainError:
-        return max(by_all, key=LEVELS.index, default=None)
-    levels: list[Access] = []
+        return max(for_every_command, key=_rank, default=None)
+    found: list[CommandGrant] = []
     for one in commands:
-        given = [*by_all, *(rule.access or usual for rule in rules if rule.words and rule.covers(one))]
-        if given:
-            levels.append(max(given, key=LEVELS.index))
+        own = [grant for grant, rule in zip(grants, rules, strict=True) if rule.words and rule.covers(one)]
+        if given := [*for_every_command, *own]:
+            found.append(max(given, key=_rank))
         elif not reads(one):
             return None
-    return min(levels, key=LEVELS.index, default=None)
+    return min(found, key=_rank, default=None)
+
+
+def _level(rule: CommandRule, usual: Access) -> Access:
+    return rule.access if rule.access and is_above(rule.access, usual) else usual
+
+
+def _rank(grant: CommandGrant) -> int:
+    return LEVELS.index(grant.access)
 
 
 def rule_for(command: str, access: Access | None = None) -> str:
     """The rule that would allow a command and its like; empty where there is none.
 
     A program with sub-commands is named with its sub-command, one of a list alone, and any other command as a
-    whole: nobody can tell which words of it matter.
+    whole: nobody can tell which words of it matter. So is one with full access, which nothing holds.
     """
     try:
         commands = split_commands(command)
     except NotPlainError:
         return ""
-    texts, length = commands[0].texts, _length(commands[0].texts)
+    texts = commands[0].texts
+    length = _naming_words(texts) if access != "full" else 0
     if len(commands) > 1 or any(word.has_glob for word in commands[0].words[: length or None]):
         return ""
     level = f" with {access}" if access else ""
     return f"Bash({shlex.join(texts[:length])}:*){level}" if length else f"Bash({shlex.join(texts)}){level}"
 
 
-def _length(words: Sequence[str]) -> int:
+def _naming_words(words: Sequence[str]) -> int:
     """How many words name what a command does; 0 if only all of them do."""
-    if words[0] in listed("alone"):
+    if words[0] in program_list("alone"):
         return 1
-    if words[0] not in listed("subcommands") or len(words) < 2 or words[1].startswith("-"):
+    if words[0] not in program_list("subcommands") or len(words) < 2 or words[1].startswith("-"):
         return 0
     deeper = words[1] in ("run", "exec", "compose") and len(words) > 2 and not words[2].startswith("-")
     return 3 if deeper else 2
@@ -136,20 +165,20 @@ def _words(command: str, where: str) -> tuple[str, ...]:
     if len(commands) > 1:
         raise ConfigError(
             f"{where} should name one command",
-            hint="commands joined by `|`, `&&` or `;` are judged one by one, so each has its own rule",
+            hint="commands joined by `|`, `&&` or `;` are checked one by one, so each has its own rule",
         )
     if any(word.has_glob for word in commands[0].words):
         raise ConfigError(
-            f"{where} holds a `*` in the middle",
+            f"{where} contains a wildcard (`*`, `?` or `[`)",
             hint="a rule is plain words, with `:*` at the end for more of them",
         )
     return tuple(commands[0].texts)
 
 
-def _plain_commands(text: str) -> Iterator[list[str]]:
+def _rough_words(text: str) -> Iterator[list[str]]:
     """The words of a text as they are written, without quotes, parted where a command may begin."""
     words: list[str] = []
-    for token in _PLAIN.findall(_QUOTES.sub(lambda found: " " if "\n" in found[0] else "", text)):
+    for token in _ROUGH_TOKEN.findall(_QUOTES.sub(lambda found: " " if "\n" in found[0] else "", text)):
         if token[0] in "|&;\n(){}<>`":
             yield words
             words = []

@@ -1,10 +1,11 @@
 """Whether a call may be made: allow, ask or deny, with the reason, from the mode, the rules and the sandbox.
 
 Rule: a pure function of the call and its context, which knows where links lead. What a mode forbids no rule allows,
-what a rule denies nothing allows, and anything else is asked about. Of a command, what the sandbox lets it touch
-decides, and not what it looks like.
+what a rule denies nothing allows but plan mode in a sandbox, where a command can do no harm, and anything else is
+asked about. Of a command, what the sandbox lets it touch decides, and not what it looks like.
 """
 
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -12,21 +13,20 @@ from msgspec.structs import replace
 
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
-from holdfast.tools.access import LEVELS, MEANINGS, Access, is_above
-from holdfast.tools.permissions.command_rules import CommandRule, granted_access, rule_for
-from holdfast.tools.permissions.plain_commands import LiteralWord
-from holdfast.tools.permissions.reading_commands import LeadsOut, doubt_of, find_doubt
+from holdfast.tools.access import LEVELS, MEANINGS, Access, SandboxState, is_above
+from holdfast.tools.permissions.command_rules import CommandGrant, CommandRule, find_grant, rule_for
+from holdfast.tools.permissions.plain_commands import LiteralWord, PlainCommand
+from holdfast.tools.permissions.reading_commands import LeadsOut, why_not_reading, why_not_reading_one
 from holdfast.tools.permissions.tool_rules import (
     COVERS,
-    WITH_PATHS,
+    HARMLESS_TOOLS,
+    PATH_TOOLS,
     PermissionMode,
     Permissions,
     ToolRule,
 )
 
 Verdict = Literal["allow", "ask", "deny"]
-HARMLESS_TOOLS = frozenset({"BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill"})
-"""Tools that change nothing but the session itself."""
 CHANGES = COVERS["Edit"]
 GUARDED_NAMES = frozenset(
     """
@@ -48,28 +48,23 @@ class CallContext(Struct, frozen=True):
     """Where a call is made. `path` is that of the call with links resolved, relative to the first root or absolute
     outside it; empty if the call has none."""
 
-    roots: tuple[str, ...]
-    cwd: str
     path: str = ""
     is_read_only: bool = False
     leads_out: LeadsOut = is_spelled_outside
-    is_confined: bool = False
-    """Whether a sandbox holds commands to their access level."""
-    is_sandbox_off: bool = False
-    """Whether a person chose to have none."""
+    sandbox: SandboxState = "missing"
 
 
 class PermissionDecision(Struct, frozen=True):
     verdict: Verdict
     reason: str = ""
-    pattern: str = ""
+    offered_rule: str = ""
     """The rule that would allow this call and similar ones; empty if none would."""
     part: str = ""
     """The part of a command that decides."""
     rule: str = ""
     """The person's rule or the mode that decided, if any."""
     access: Access = "write"
-    """What a command may touch that is allowed, or that a person allows."""
+    """The access level of the command if it runs."""
 
 
 ALLOWED = PermissionDecision("allow")
@@ -82,14 +77,14 @@ def decide(
     call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
 ) -> PermissionDecision:
     decision = _decide(call, mode, permissions, context)
-    if decision.verdict != "ask" or not (pattern := pattern_of(call, context)):
+    if decision.verdict != "ask" or not (rule := rule_to_offer(call, context)):
         return decision
     # Only a rule that would help is offered: one that asks outranks one that allows.
     try:
-        helped = _decide(call, mode, permissions.allowing(pattern), context)
+        helped = _decide(call, mode, permissions.allowing(rule), context)
     except ConfigError:
         return decision  # a name or a path that cannot be written as a rule
-    return replace(decision, pattern=pattern) if helped.verdict == "allow" else decision
+    return replace(decision, offered_rule=rule) if helped.verdict == "allow" else decision
 
 
 def meant_tool(call: ToolCall) -> str:
@@ -99,19 +94,19 @@ def meant_tool(call: ToolCall) -> str:
     return str(name) if is_other else call.name
 
 
-def pattern_of(call: ToolCall, context: CallContext) -> str:
+def rule_to_offer(call: ToolCall, context: CallContext) -> str:
     """The rule for a call and similar ones: a command by its first words, a file by its folder, otherwise the
     tool."""
     if call.name == "Bash":
         command, access = call.arguments.get("command"), _asked_access(call)
-        is_more = context.is_confined and access in ("network", "full")
+        is_more = context.sandbox == "holds" and access in ("network", "full")
         return rule_for(command, access if is_more else None) if isinstance(command, str) else ""
-    if call.name not in WITH_PATHS:
+    if call.name not in PATH_TOOLS:
         name = meant_tool(call)
         return name if name.startswith("mcp__") else ""
     if not context.path or any(mark in context.path for mark in "*?[]{}\\()"):
         return ""
-    name = next((name for name, tools in COVERS.items() if call.name in tools), call.name)
+    name = next(name for name, tools in COVERS.items() if call.name in tools)
     folder = context.path.rpartition("/")[0]
     # A slash before a single name: without it the rule would mean that name in every folder.
     return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{context.path.lstrip('/')})"
@@ -130,12 +125,9 @@ def _decide(
         )
     if rule := _hit(permissions.ask, call, context):
         return PermissionDecision("ask", f"the rule `{rule.text}` asks about it", rule=rule.text)
-    if (
-        _hit(permissions.allow, call, context)
-        or context.is_read_only
-        or call.name in HARMLESS_TOOLS
-        or mode == "auto"
-    ):
+    if rule := _hit(permissions.allow, call, context):
+        return PermissionDecision("allow", "a rule allows it", rule=rule.text)
+    if context.is_read_only or call.name in HARMLESS_TOOLS or mode == "auto":
         return ALLOWED
     if call.name in CHANGES:
         return _decide_change(mode, context)
@@ -164,50 +156,70 @@ def _decide_command(
     command = call.arguments.get("command")
     if not isinstance(command, str):
         return ALLOWED  # the tool itself reports what is wrong
-    if mode == "plan" and context.is_confined:
+    is_held = context.sandbox == "holds"
+    if mode == "plan" and is_held:
         return PermissionDecision("allow", "nothing can be changed", rule="plan mode", access="read")
-    rules = permissions.commands
-    for rule in rules.deny:
-        if part := rule.finds(command):
-            return PermissionDecision("deny", f"the rule `{rule.text}` denies it", part=part, rule=rule.text)
-    usual: Access = "network" if permissions.network else "write"
     # Without a sandbox there are no levels.
-    usual = usual if context.is_confined else "full"
-    doubt = find_doubt(command, None if context.is_confined else context.leads_out)
+    usual: Access = permissions.usual_access if is_held else "full"
+    if denied := _find_rule(permissions.commands.deny, command):
+        rule, part = denied
+        return PermissionDecision("deny", f"the rule `{rule}` denies it", part=part, rule=rule, access=usual)
+    trouble = why_not_reading(command, None if is_held else context.leads_out)
+    if mode == "plan" and trouble:
+        reason = f"{PLAN}, and there is no sandbox to hold a command: {trouble.reason}"
+        return PermissionDecision("deny", reason, part=trouble.part, rule="plan mode", access=usual)
     if mode == "plan":
-        if doubt is None:
-            return PermissionDecision("allow", "it only reads", rule="plan mode", access=usual)
-        reason = f"{PLAN}, and there is no sandbox to hold a command: {doubt.reason}"
-        return PermissionDecision("deny", reason, part=doubt.part, rule="plan mode", access=usual)
-    granted = _granted(rules.allow, command, usual, context)
-    asked = _asked_access(call) if context.is_confined else usual
-    wanted: Access = asked or granted or usual
-    for rule in rules.ask:
-        if part := rule.finds(command):
-            reason = f"the rule `{rule.text}` asks about it"
-            return PermissionDecision("ask", reason, part=part, rule=rule.text, access=wanted)
-    if granted and not is_above(wanted, granted):
-        return PermissionDecision("allow", "a rule allows it", access=wanted)
+        return PermissionDecision("allow", "it only reads", rule="plan mode", access=usual)
+    grant = _find_grant(permissions.commands.allow, command, usual, context)
+    asked_for = _asked_access(call) if is_held else usual
+    wanted: Access = asked_for or (grant.access if grant else usual)
+    if asked := _find_rule(permissions.commands.ask, command):
+        rule, part = asked
+        return PermissionDecision(
+            "ask", f"the rule `{rule}` asks about it", part=part, rule=rule, access=wanted
+        )
+    if grant and not is_above(wanted, grant.access):
+        return PermissionDecision("allow", "a rule allows it", rule=grant.rule, access=wanted)
+    if is_held and wanted == "read":
+        return PermissionDecision("allow", "nothing can be changed", rule=f"{mode} mode", access="read")
     if is_above(wanted, usual) and (mode != "auto" or wanted == "full"):
         return PermissionDecision("ask", f"it {MEANINGS[wanted]}", access=wanted)
-    is_free = mode in ("edit", "auto") if context.is_confined else mode == "auto" and context.is_sandbox_off
-    if is_free:
-        reason = "the sandbox holds it" if context.is_confined else "nothing is asked about"
-        return PermissionDecision("allow", reason, rule=f"{mode} mode", access=wanted)
-    if doubt is None:
-        access: Access = "read" if context.is_confined else usual
-        return PermissionDecision("allow", "it only reads", rule=f"{mode} mode", access=access)
-    return PermissionDecision("ask", doubt.reason, part=doubt.part, access=wanted)
+    if is_held and mode in ("edit", "auto"):
+        return PermissionDecision("allow", "the sandbox holds it", rule=f"{mode} mode", access=wanted)
+    if context.sandbox == "off" and mode == "auto":
+        return PermissionDecision("allow", "the sandbox is off", rule="auto mode", access=wanted)
+    if trouble:
+        return PermissionDecision("ask", trouble.reason, part=trouble.part, access=wanted)
+    return PermissionDecision(
+        "allow", "it only reads", rule=f"{mode} mode", access="read" if is_held else usual
+    )
 
 
 def _asked_access(call: ToolCall) -> Access | None:
     return next((level for level in LEVELS if level == call.arguments.get("access")), None)
 
 
-def _granted(
+def _find_rule(rules: tuple[CommandRule, ...], command: str) -> tuple[str, str] | None:
+    """The first rule that finds its words in a command, and the part that has them."""
+    found = ((rule.text, rule.finds(command)) for rule in rules)
+    return next(((rule, part) for rule, part in found if part), None)
+
+
+def _find_grant(
     rules: tuple[CommandRule, ...], command: str, usual: Access, context: CallContext
-) -> Access | None:
+) -> CommandGrant | None:
+    held = find_grant(rules, command, usual=usual, reads=partial(_reads_beside, leads_out=leads_nowhere))
+    if held is None or held.access != "full":
+        return held
     # What reads beside a command with full access can read everything too.
-    is_strict = usual == "full" or any(rule.access == "full" for rule in rules)
-    leads_out = context.leads_out if is_strict else None
-    return granted_access(rules, command, usual=usual, reads=lambda one: not doubt_of(one, leads_out))
+    return find_grant(rules, command, usual=usual, reads=partial(_reads_beside, leads_out=context.leads_out))
+
+
+def leads_nowhere(_word: LiteralWord) -> bool:
+    """For where a sandbox holds what can be read."""
+    return False
+
+
+def _reads_beside(command: PlainCommand, *, leads_out: LeadsOut) -> bool:
+    """Whether a command may run at the level of another that a rule allows."""
+    return not why_not_reading_one(command, leads_out)

@@ -18,11 +18,11 @@ from msgspec import Struct
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, ApprovalScope
 from holdfast.messages import ToolCall
-from holdfast.tools.access import Access
+from holdfast.tools.access import Access, SandboxState
 from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
 from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide, meant_tool
 from holdfast.tools.permissions.plain_commands import LiteralWord
-from holdfast.tools.permissions.tool_rules import WITH_PATHS, PermissionMode, Permissions
+from holdfast.tools.permissions.tool_rules import PATH_TOOLS, PermissionMode, Permissions
 from holdfast.tools.workspace import Workspace
 
 BUILT_IN, UNATTENDED = "built in", "unattended"
@@ -34,10 +34,9 @@ class ApprovalQuestion(Struct, frozen=True):
 
     call: ToolCall
     reason: str
-    part: str
-    pattern: str
-    for_log: str
-    """What an answer for the whole log would allow: this very command, file or tool."""
+    offered_rule: str
+    session_scope: str
+    """What a yes for the whole session would allow: this very command, file or tool."""
     denied_before: str = ""
     """The reason of an earlier denial of the same call, `-` if it had none."""
 
@@ -64,9 +63,9 @@ class UnattendedApprover(Struct, frozen=True):
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
         if self.policy == "allow":
             return ApprovalAnswer("once", by="policy")
-        offered = f"; the rule `{question.pattern}` would allow it" if question.pattern else ""
+        offered = f"the rule `{question.offered_rule}` would allow it; " if question.offered_rule else ""
         return ApprovalAnswer(
-            "deny", f"a person would have to approve it, and nobody is there{offered}", by="policy"
+            "deny", f"{offered}nobody is there to approve it: {question.reason}", by="policy"
         )
 
 
@@ -76,10 +75,10 @@ class GateResult(Struct, frozen=True):
     refusal: ToolResult | None = None
     event: ApprovalGiven | None = None
     access: Access = "write"
-    """What a command may touch that is not refused."""
+    """The access level of a command that is not refused."""
 
 
-def no_rule_kept(_rule: str) -> None:
+def keep_nothing(_rule: str) -> None:
     """Rules hold in this log only."""
 
 
@@ -89,58 +88,58 @@ class PermissionGate:
         permissions: Permissions,
         approver: Approver,
         mode: PermissionMode | None = None,
-        keep_rule: Callable[[str], None] = no_rule_kept,
+        keep_rule: Callable[[str], None] = keep_nothing,
     ) -> None:
         self.permissions = permissions
         self.approver = approver
         self.mode: PermissionMode = mode or permissions.mode
         self.keep_rule = keep_rule
-        self._same: set[str] = set()
-        self._denied: dict[str, str] = {}
+        self._approved_calls: set[str] = set()
+        self._denied_calls: dict[str, str] = {}
         self._answers: dict[str, tuple[ApprovalGiven, ToolCall | None]] = {}
 
     def restore(self, event: ApprovalGiven, call: ToolCall | None = None) -> None:
         """Take over an answer of this log; `call` is the call it was about, if known."""
         self._answers[event.call_id] = event, call
         if event.decision == "log":
-            self._same.add(event.rule)
+            self._approved_calls.add(event.rule)
         elif event.decision == "pattern":
             try:
                 self.permissions = self.permissions.allowing(event.rule)
             except ConfigError:
                 return  # a rule in the syntax of another version: it is asked again
         elif event.decision == "deny" and call:
-            self._denied[for_log(call)] = event.reason or "-"
+            self._denied_calls[session_scope(call)] = event.reason or "-"
 
     async def check(self, call: ToolCall, context: CallContext) -> GateResult:
         decision = decide(call, self.mode, self.permissions, context)
-        if earlier := self._earlier(call):
+        earlier = self._earlier(call)
+        if earlier and (earlier.decision == "deny" or decision.verdict != "deny"):
             if earlier.decision != "deny":
                 return GateResult(access=decision.access)
             # A person's denial names no rule.
             by: Literal["person", "policy"] = "policy" if earlier.rule else "person"
             return GateResult(_refused(call, ApprovalAnswer("deny", earlier.reason, by=by)))
-        same = for_log(call)
+        same = session_scope(call)
         if decision.verdict == "deny":
             event = ApprovalGiven(call.id, "deny", decision.rule or BUILT_IN, decision.reason)
-            return GateResult(_denied(call, decision), event)
-        if decision.verdict == "allow" or same in self._same:
+            return GateResult(_denial(call, decision), event)
+        if decision.verdict == "allow" or same in self._approved_calls:
             return GateResult(access=decision.access)
         question = ApprovalQuestion(
             call,
             _with_reason(decision.reason, call),
-            decision.part,
-            decision.pattern,
+            decision.offered_rule,
             same,
-            self._denied.get(same, ""),
+            self._denied_calls.get(same, ""),
         )
         answer = await self.approver.approve(question)
         by_policy = UNATTENDED if answer.by == "policy" else ""
-        rule = {"log": same, "pattern": question.pattern}.get(answer.decision, by_policy)
-        # A pattern that was not offered is not a rule.
+        rule = {"log": same, "pattern": question.offered_rule}.get(answer.decision, by_policy)
+        # A rule that was not offered is not kept.
         given = answer.decision if rule or answer.decision == "deny" else "once"
-        reason = answer.reason or (self._keep(rule) if given == "pattern" else "")
-        event = ApprovalGiven(call.id, given, rule, reason)
+        trouble = self._keep(rule) if given == "pattern" else ""
+        event = ApprovalGiven(call.id, given, rule, answer.reason or trouble)
         self.restore(event, call)
         return GateResult(_refused(call, answer) if given == "deny" else None, event, decision.access)
 
@@ -168,13 +167,13 @@ def _with_reason(reason: str, call: ToolCall) -> str:
     )
 
 
-def for_log(call: ToolCall) -> str:
+def session_scope(call: ToolCall) -> str:
     """What an approval for the whole log covers, as a text that equal calls share."""
     if call.name == "Bash":
         access = call.arguments.get("access")
         level = f" with {access}" if access in ("network", "full") else ""
         return f"Bash({call.arguments.get('command', '')}){level}"
-    if call.name in WITH_PATHS:
+    if call.name in PATH_TOOLS:
         return f"{call.name}({call.arguments.get('path', '.')})"
     return meant_tool(call)
 
@@ -185,32 +184,24 @@ def call_context(
     cwd: str,
     *,
     is_read_only: bool,
-    is_confined: bool = False,
-    is_sandbox_off: bool = False,
+    sandbox: SandboxState = "missing",
     folders: tuple[str, ...] = (),
 ) -> CallContext:
     """The context of a call. `cwd` is the folder that commands run in, as the workspace names it; `folders` are
     others that they may work in."""
-    path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
+    path = call.arguments.get("path", "." if call.name in PATH_TOOLS else "")
     path = path if isinstance(path, str) else ""
     # One outside the workspace stays as written, since the tool refuses it anyway.
     with contextlib.suppress(ToolError):
         place = workspace.locate(path) if path else None
         if place:
             path = (place.inner or ".") if place.root == workspace.roots[0] else place.path
-    folder = workspace.locate(cwd).path
-    return CallContext(
-        workspace.roots,
-        folder,
-        path,
-        is_read_only,
-        partial(_leads_out, cwd=folder, roots=(*workspace.roots, *map(os.path.realpath, folders))),
-        is_confined=is_confined,
-        is_sandbox_off=is_sandbox_off,
-    )
+    roots = (*workspace.roots, *map(os.path.realpath, folders))
+    leads_out = partial(_leads_out, cwd=workspace.locate(cwd).path, roots=roots)
+    return CallContext(path, is_read_only, leads_out, sandbox)
 
 
-def _denied(call: ToolCall, decision: PermissionDecision) -> ToolResult:
+def _denial(call: ToolCall, decision: PermissionDecision) -> ToolResult:
     part = f" (`{decision.part}`)" if decision.part and decision.part != call.arguments.get("command") else ""
     error = ToolError(
         "ACCESS_DENIED",
@@ -222,7 +213,7 @@ def _denied(call: ToolCall, decision: PermissionDecision) -> ToolResult:
 
 def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
     if answer.by == "policy":
-        return _denied(call, PermissionDecision("deny", answer.reason))
+        return _denial(call, PermissionDecision("deny", answer.reason))
     reason = f" The reason: the user said: {answer.reason}" if answer.reason else ""
     sentence = f"The user denied this call of {call.name}; nothing was done.{reason}"
     # Without the error code: readers of a log recognize a person's refusal by these words.

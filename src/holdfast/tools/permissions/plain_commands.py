@@ -14,10 +14,11 @@ LONGEST = 4_000
 
 _END = r"(?=[ \t;|&\n]|$)"
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t]+|(?:(?<=[\s|&;])|^)#[^\n]*|\\\n)"
+    r"(?P<blank>[ \t]+|(?<=[ \t])\\\n(?=[ \t]))"
+    r"|(?P<comment>#[^\n]*)"
     rf"|(?P<redirect>(?:[0-9]*|&)>>?[ \t]*/dev/null{_END}|[0-9]*<[ \t]*/dev/null{_END}|[0-9]*>&[0-9]{_END})"
     r"|(?P<join>\|\||&&|\||;|\n)"
-    r"|(?P<word>(?:[^\s'\"\\$`(){}<>|&;#~!*?\[\]]|(?<=[^\s|&;])[#~!]|[*?]|\[[^\s'\"\\$`(){}<>|&;]*\]|\[(?=\s)"
+    r"|(?P<word>(?:[^\s'\"\\$`(){}<>|&;#~!*?\[\]]|(?<=[^\s|&;])[#!]|(?<=[^\s|&;=:])~|[*?]|\[[^\s'\"\\$`(){}<>|&;]*\]|\[(?=\s)"
     r"|(?<=\s)\]|!=?(?=\s)|\{\}|'[^']*'|\"(?:[^\"\\$`]|\\.)*\"|\\[^\n])+)"
 )
 _PIECE = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^'\"\\]+)", re.DOTALL)
@@ -28,9 +29,9 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 class LiteralWord(Struct, frozen=True):
     text: str
     has_glob: bool = False
-    """Whether bash replaces it with names of files,"""
+    """Whether bash expands it to names of files."""
     may_be_option: bool = False
-    """which may look like options."""
+    """Whether an expanded name may look like an option."""
 
 
 class PlainCommand(Struct, frozen=True):
@@ -48,18 +49,21 @@ class NotPlainError(Exception):
 
 def split_commands(text: str) -> list[PlainCommand]:
     """The simple commands of a text, in order. NotPlainError if there is anything else."""
-    text = text.strip()
+    text = text.strip(" \t\n")
     if len(text) > LONGEST:
         raise NotPlainError(f"it has more than {LONGEST:,} characters")
     commands: list[PlainCommand] = []
     words: list[LiteralWord] = []
-    at, begin, waits = 0, 0, True
+    at, begin, waits, last = 0, 0, True, None
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
             mark = next((one for one in text[at:] if one in "$`"), '"') if text[at] == '"' else text[at]
-            raise NotPlainError(f"`{mark}` makes it more than simple commands with plain words")
-        at = found.end()
+            what = "reads or writes a file" if mark in "<>" else "makes it more than plain words"
+            raise NotPlainError(f"`{mark}` {what}")
+        if found["comment"] and last == "word":
+            raise NotPlainError("`#` makes it more than plain words")
+        at, last = found.end(), found.lastgroup
         if found["word"]:
             words.append(_word(found["word"]))
         elif found["join"] and (words or found["join"] != "\n"):
@@ -83,5 +87,5 @@ def _word(raw: str) -> LiteralWord:
     for single, double, escaped, plain in _PIECE.findall(raw):
         parts.append(single or re.sub(r"\\([\"\\$`])", r"\1", double) or escaped or plain)
         has_glob = has_glob or bool(_GLOB.search(plain))
-    may_be_option = has_glob and bool(re.match(r"[*?\[-]", raw))
-    return LiteralWord("".join(parts), has_glob, may_be_option)
+    text = "".join(parts)
+    return LiteralWord(text, has_glob, has_glob and text.startswith(("*", "?", "[", "-")))

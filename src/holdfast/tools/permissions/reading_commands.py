@@ -1,8 +1,8 @@
 """Commands that only read: a table of programs and options, for simple commands.
 
-Rule: what is not known is not called reading. Where a sandbox holds commands, a mistake costs no more than a failed
-command. Without one, only the programs that are marked for it are called reading, and only of files in the
-workspace.
+Rule: what is not known is not called reading. At the access level `read` a mistake costs no more than a failed
+command. Where it would count, without a sandbox and beside a command that a rule allows more, a strict list says
+which options a few programs may have.
 """
 
 import re
@@ -22,8 +22,9 @@ from holdfast.tools.permissions.plain_commands import (
 
 LONGEST_NAME = 4
 """Words of a row of the table: `python3 -m pip list`."""
-LONGEST_OPTION = 60
-"""Characters of an option that is searched for paths."""
+LONGEST_PATH = 500
+_CLEAR_GLOB = re.compile(r"(?![-*])[^*?\[]*/(?:(?!\.\*|/\.\*)[^?\[])*")
+"""A pattern that becomes no option, that cannot be the folder above, and that means the same to all: `src/*.py`."""
 
 LeadsOut = Callable[[LiteralWord], bool]
 """Whether a word, taken as a path, leads to a file outside the workspace."""
@@ -37,62 +38,73 @@ class ReadingRule(Struct, frozen=True):
     only: tuple[str, ...] = ()
     """The only words that may follow, if there are any here."""
     operands: bool = True
-    """Whether words that are no options may follow; those with a plus sign always may,"""
+    """Whether words that are no options may follow; those with a plus sign always may."""
     unless: tuple[str, ...] = ()
-    """or only behind one of these options."""
-    unconfined: bool = False
-    """Whether it is called reading without a sandbox too,"""
-    follows: tuple[str, ...] = ()
-    """then without these options, which read other files than those that are named."""
+    """Options that permit operands although `operands` is false."""
 
 
-class CommandDoubt(Struct, frozen=True):
+class NotReading(Struct, frozen=True):
     """Why a command may do more than read, and the part of it that may."""
 
     reason: str
     part: str
 
 
-def find_doubt(command: str, leads_out: LeadsOut | None = None) -> CommandDoubt | None:
-    """None for a command that only reads. `leads_out` is for one that no sandbox holds."""
+def why_not_reading(command: str, leads_out: LeadsOut | None = None) -> NotReading | None:
+    """None for a command that only reads. `leads_out` is for where a mistake would count."""
     try:
         commands = split_commands(command)
     except NotPlainError as error:
-        return CommandDoubt(str(error), command)
-    reasons = ((one.text, doubt_of(one, leads_out)) for one in commands)
-    return next((CommandDoubt(reason, part) for part, reason in reasons if reason), None)
+        return NotReading(str(error), command)
+    reasons = ((one.text, why_not_reading_one(one, leads_out)) for one in commands)
+    return next((NotReading(reason, part) for part, reason in reasons if reason), None)
 
 
-def doubt_of(command: PlainCommand, leads_out: LeadsOut | None = None) -> str:
-    """Why a simple command may do more than read; empty if it does not."""
+def why_not_reading_one(command: PlainCommand, leads_out: LeadsOut | None = None) -> str:
+    """Why a plain command may do more than read; empty if it does not."""
     if leads_out:
-        return _doubt(command.words, command.text) or _doubt_unconfined(command.words, leads_out)
+        return _why_not(command.words, command.text) or _why_not_strictly(command.words, leads_out)
     outer, inner = _parts(_without_git_options(command.words))
-    doubt = _doubt(outer, command.text) if outer else ""
-    return doubt or (doubt_of(PlainCommand(tuple(inner), command.text)) if inner else "")
+    reason = _why_not(outer, command.text) if outer else ""
+    return reason or (why_not_reading_one(PlainCommand(tuple(inner), command.text)) if inner else "")
 
 
-def _doubt(words: Sequence[LiteralWord], text: str) -> str:
+def _why_not(words: Sequence[LiteralWord], text: str) -> str:
     rule, length = _rule(words)
     if rule is None:
-        return f"`{words[0].text}` is not known to only read"
+        has_more = words[0].text in program_list("subcommands") and len(words) > 1
+        name = " ".join(word.text for word in words[: 1 + has_more])
+        return f"`{name}` is not known to only read"
     is_reading = _reads(rule, words[length:], _SCRIPTS.get(words[0].text))
     return "" if is_reading else f"`{text}` may do more than read"
 
 
-def _doubt_unconfined(words: Sequence[LiteralWord], leads_out: LeadsOut) -> str:
-    """What speaks against a command that only reads, if there is no sandbox to hold it."""
-    rule, length = _rule(words)
-    rest = words[length:]
-    if rule is None or not rule.unconfined or any(_is_refused(word.text, rule.follows) for word in rest):
-        return f"`{words[0].text}` only reads where a sandbox holds it, and there is none"
-    outside = (word.text for word in rest if _is_unclear(word) or any(map(leads_out, _paths(word))))
-    return next((f"`{text}` may be outside the workspace" for text in outside), "")
+def _why_not_strictly(words: Sequence[LiteralWord], leads_out: LeadsOut) -> str:
+    """What speaks against a command that only reads, where a mistake would count."""
+    allowed, length = _strict(words)
+    if allowed is None:
+        return f"`{words[0].text}` counts as reading only at the access level `read`"
+    # It changes what the paths behind it mean.
+    if words[0].text == "cd" and leads_out(LiteralWord("/")):
+        return "`cd` changes where its paths lead"
+    for word in words[length:]:
+        if word.text.startswith("-") and word.text != "-":
+            if word.has_glob or not _is_allowed(word.text, allowed):
+                return f"`{words[0].text} {word.text}` counts as reading only at the access level `read`"
+        elif len(word.text) > LONGEST_PATH or (word.has_glob and not _CLEAR_GLOB.fullmatch(word.text)):
+            return f"`{word.text[:40]}` may mean anything"
+        elif leads_out(word):
+            return f"`{word.text}` is outside the workspace"
+    return ""
 
 
-def _is_unclear(word: LiteralWord) -> bool:
-    """Whether a pattern may be the folder above, or means to bash what it may not mean to others."""
-    return word.has_glob and bool(re.search(r"(?:^|/)\.[*?]|\[", word.text))
+def _is_allowed(option: str, allowed: Sequence[str]) -> bool:
+    """Whether an option is in the list, is a cluster of letters in it, with or without a number, or has a value
+    that the list writes as a star."""
+    if option in allowed or any(one.endswith("*") and option.startswith(one[:-1]) for one in allowed):
+        return True
+    letters = re.fullmatch(r"-([A-Za-z]*)[0-9]*", option)
+    return letters is not None and all(f"-{letter}" in allowed for letter in letters[1])
 
 
 def _parts(words: Sequence[LiteralWord]) -> tuple[Sequence[LiteralWord], Sequence[LiteralWord]]:
@@ -101,7 +113,7 @@ def _parts(words: Sequence[LiteralWord]) -> tuple[Sequence[LiteralWord], Sequenc
     if texts[0] == "find" and texts[-1] in ("+", ";") and texts.count("-exec") == 1:
         at = texts.index("-exec")
         return words[:at], words[at + 1 : -1]
-    if texts[0] not in listed("wrappers") or _rule(words)[0]:
+    if texts[0] not in program_list("wrappers") or _rule(words)[0]:
         return words, ()
     at = 1
     while at < len(words) and re.fullmatch(r"-.*|[0-9.]+[smhd]?|\{\}", texts[at]):
@@ -126,23 +138,14 @@ def _reads(
     return reads is None or reads(rest)
 
 
-def _paths(word: LiteralWord) -> list[LiteralWord]:
-    """What a program may take for a path: a word, or any end of an option."""
-    if not word.text.startswith("-"):
-        return [word]
-    if len(word.text) > LONGEST_OPTION:
-        return [LiteralWord("/")]
-    return [LiteralWord(word.text[at:], word.has_glob) for at in range(2, len(word.text))]
-
-
 def _rule(words: Sequence[LiteralWord]) -> tuple[ReadingRule | None, int]:
     """The row with the most words that a command begins with, and how many; None if there is none."""
     texts = [word.text for word in words[:LONGEST_NAME]]
     for length in range(len(texts), 0, -1):
-        if rule := _table().get(" ".join(texts[:length])):
+        if rule := _rules().get(" ".join(texts[:length])):
             return rule, length
     is_version = len(words) == 2 and texts[1] in ("--version", "-version", "-V", "version")
-    return (ReadingRule(), 2) if is_version and texts[0] in listed("versioned") else (None, 0)
+    return (ReadingRule(), 2) if is_version and texts[0] in program_list("versioned") else (None, 0)
 
 
 def _without_git_options(words: Sequence[LiteralWord]) -> list[LiteralWord]:
@@ -178,7 +181,7 @@ _AWK_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\\n]|\\.)+/|\|\|')
 def _sed_reads(rest: Sequence[str]) -> bool:
     """Only scripts that print, delete and substitute; `w`, `e` and the like write and run."""
     scripts = [
-        rest[at + 1] for at, word in enumerate(rest[:-1]) if word in ("-e", "--expression", "-ne", "-Ee")
+        rest[at + 1] for at, word in enumerate(rest[:-1]) if re.fullmatch(r"--expression|-[nErsuz]*e", word)
     ]
     operands = [word for word in rest if not word.startswith("-")]
     scripts = scripts or operands[:1]
@@ -190,7 +193,7 @@ def _sed_reads(rest: Sequence[str]) -> bool:
 
 def _uniq_reads(rest: Sequence[str]) -> bool:
     """A second file would be written."""
-    return sum(not word.startswith("-") for word in rest) <= 1
+    return sum(not word.startswith("-") or word in ("-", "--") for word in rest) <= 1
 
 
 def _awk_reads(rest: Sequence[str]) -> bool:
@@ -210,21 +213,36 @@ _SCRIPTS = {
 
 
 @cache
-def _tables() -> dict[str, object]:
+def _data() -> dict[str, object]:
     text = files("holdfast.tools.permissions").joinpath("reading_commands.toml").read_text("utf-8")
     return tomllib.loads(text)
 
 
 @cache
-def listed(name: str) -> frozenset[str]:
+def program_list(name: str) -> frozenset[str]:
     """A list of programs of the table."""
-    return frozenset(str(_tables()[name]).split())
+    return frozenset(str(_data()[name]).split())
 
 
 @cache
-def _table() -> dict[str, ReadingRule]:
+def _strict_options() -> dict[str, tuple[str, ...]]:
+    rows = _data()["strict"]
+    assert isinstance(rows, dict)
+    return {name: tuple(options.split()) for names, options in rows.items() for name in names.split(", ")}
+
+
+def _strict(words: Sequence[LiteralWord]) -> tuple[tuple[str, ...] | None, int]:
+    """The options that the strict list allows a command, and how many words name it."""
+    texts = [word.text for word in words[:LONGEST_NAME]]
+    names = ((" ".join(texts[:length]), length) for length in range(len(texts), 0, -1))
+    found = ((_strict_options()[name], length) for name, length in names if name in _strict_options())
+    return next(found, (None, 0))
+
+
+@cache
+def _rules() -> dict[str, ReadingRule]:
     table: dict[str, ReadingRule] = {}
-    rows = _tables()["commands"]
+    rows = _data()["commands"]
     assert isinstance(rows, list)
     for row in rows:
         rule = ReadingRule(
@@ -232,8 +250,6 @@ def _table() -> dict[str, ReadingRule]:
             only=tuple(row.get("only", "").split()),
             operands=row.get("operands", True),
             unless=tuple(row.get("unless", "").split()),
-            unconfined=row.get("unconfined", False),
-            follows=tuple(row.get("follows", "").split()),
         )
         for name in row["names"]:
             assert name not in table, name

@@ -13,22 +13,22 @@ from msgspec.structs import replace
 
 from holdfast.errors import ConfigError, describe_value, suggest
 from holdfast.messages import Json
+from holdfast.tools.access import Access, SandboxChoice
 from holdfast.tools.permissions.command_rules import CommandRule, parse_command_rule
 from holdfast.tools.search.path_patterns import BadGlob, glob_pattern
 
 PermissionMode = Literal["plan", "ask", "edit", "auto"]
-"""`plan` changes nothing, `ask` asks before each change, `edit` allows edits of files, `auto` only asks where a
-rule says so."""
-SandboxChoice = Literal["auto", "bubblewrap", "landlock", "off"]
-
+"""`plan` changes nothing, `ask` asks before each change, `edit` allows edits of files and commands in the sandbox,
+`auto` asks only about `full` access, where a rule says so, and about commands that no sandbox holds."""
 LISTS = ("allow", "ask", "deny")
 COVERS: dict[str, frozenset[str]] = {
     "Read": frozenset({"Read", "LS", "Glob", "Grep"}),
     "Edit": frozenset({"Edit", "MultiEdit", "Write"}),
 }
 """Which tools a rule covers: `Read` all that read files, `Edit` all that change them."""
-WITH_PATHS = frozenset({"LS", "Glob", "Grep", "Read", "Edit", "MultiEdit", "Write"})
-OTHERS = ("Bash", "BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
+PATH_TOOLS = COVERS["Read"] | COVERS["Edit"]
+HARMLESS_TOOLS = ("BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
+"""Tools that change nothing but the session itself."""
 
 _FOR_COMMANDS = re.compile(r"\s*Bash\s*(?:\(|$|with\s)")
 _FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?", re.DOTALL)
@@ -76,20 +76,21 @@ class Permissions(Struct, frozen=True):
     variables: tuple[str, ...] = ()
     """Variables that commands get although their names look like secrets."""
     hidden: tuple[str, ...] = ()
-    """Files that commands cannot read, besides the usual ones; with `!` before it, one of those that they can."""
+    """More files that commands cannot read; `!PATH` shows a default one again."""
     folders: tuple[str, ...] = ()
     """Folders besides the workspace that commands may work in."""
 
-    def allowing(self, rule: str) -> "Permissions":
+    def allowing(self, rule: str, where: str = "an approved rule") -> "Permissions":
         """These permissions with one more rule that a person gave."""
-        if rule.startswith("Bash"):
-            more = (*self.commands.allow, parse_command_rule(rule, "the allowance"))
+        if _FOR_COMMANDS.match(rule):
+            more = (*self.commands.allow, parse_command_rule(rule, where))
             return replace(self, commands=replace(self.commands, allow=more))
-        return replace(self, allow=(*self.allow, parse_rule(rule, "the allowance")))
+        return replace(self, allow=(*self.allow, parse_tool_rule(rule, where)))
 
-
-def default_permissions() -> Permissions:
-    return Permissions()
+    @property
+    def usual_access(self) -> Access:
+        """What a command may touch that asks for nothing."""
+        return "network" if self.network else "write"
 
 
 def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[str] = ()) -> Permissions:
@@ -106,8 +107,14 @@ def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[
         of_commands[key] = tuple(
             parse_command_rule(text, place) for text in texts if _FOR_COMMANDS.match(text)
         )
+        for rule in of_commands[key] if key != "allow" else ():
+            if rule.access:
+                raise ConfigError(
+                    f"{place}: `{rule.text}` names an access level, which only rules of `allow` can",
+                    hint="leave it out: the rule holds at every level",
+                )
         of_tools[key] = tuple(
-            parse_rule(text, place, tools) for text in texts if not _FOR_COMMANDS.match(text)
+            parse_tool_rule(text, place, tools) for text in texts if not _FOR_COMMANDS.match(text)
         )
     return Permissions(
         commands=CommandRules(**of_commands),
@@ -116,19 +123,19 @@ def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[
         sandbox=_choice(table, "sandbox", get_args(SandboxChoice), "auto", where),
         network=_choice(table, "network", (True, False), False, where),
         variables=tuple(_texts(table.get("variables", []), f"{where}: `permissions.variables`")),
-        hidden=tuple(_texts(table.get("hidden", []), f"{where}: `permissions.hidden`")),
+        hidden=_hidden(table.get("hidden", []), where),
         folders=_folders(table.get("folders", []), where),
     )
 
 
-def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
+def parse_tool_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
     form = _FORM.fullmatch(text.strip())
     if not form:
         raise ConfigError(
             f"{where}: `{text}` is not a rule", hint="write `Edit(src/**)`, `Read` or `Bash(make test)`"
         )
     tool, inner = form[1], form[2]
-    known = [*sorted(WITH_PATHS), *OTHERS, *tools]
+    known = [*sorted(PATH_TOOLS), "Bash", *HARMLESS_TOOLS, *tools]
     if tool not in known and not (tool.startswith("mcp__") and tool.strip("_") != "mcp"):
         raise ConfigError(
             f"{where}: `{text}` names no tool",
@@ -136,7 +143,7 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
         )
     if inner is None or inner.strip() in ("*", "**"):
         return ToolRule(tool, None, text.strip())
-    if tool not in WITH_PATHS:
+    if tool not in PATH_TOOLS:
         raise ConfigError(
             f"{where}: `{text}`: rules for {tool} take no pattern",
             hint=f"write `{tool}` alone to mean every call",
@@ -158,12 +165,23 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
     return ToolRule(tool, paths, text.strip())
 
 
+def _hidden(value: Json, where: str) -> tuple[str, ...]:
+    paths = _texts(value, f"{where}: `permissions.hidden`")
+    for path in paths:
+        if not path.removeprefix("!").strip().startswith(("/", "~/")) or any(mark in path for mark in "*?["):
+            raise ConfigError(
+                f"{where}: `{path}` in `permissions.hidden` is not the path of a file or folder",
+                hint="write the whole path, or one from your home folder: `~/.netrc.work`; no wildcards",
+            )
+    return tuple(paths)
+
+
 def _folders(value: Json, where: str) -> tuple[str, ...]:
     folders = _texts(value, f"{where}: `permissions.folders`")
     for folder in folders:
-        if not folder.startswith("/") or ".." in folder.split("/"):
+        if not folder.strip("/") or not folder.startswith("/") or ".." in folder.split("/"):
             raise ConfigError(
-                f"{where}: the folder `{folder}` in `permissions.folders` is not absolute",
+                f"{where}: `{folder}` in `permissions.folders` is not the path of a folder below `/`",
                 hint="write the whole path, without `..`",
             )
     return tuple(folder.rstrip("/") or "/" for folder in folders)

@@ -6,6 +6,7 @@ the tool itself could not do is an error. A breaker never opens because tests fa
 
 import re
 import signal
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -82,7 +83,11 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
         head.insert(2, f"(Still running: {names}. {how}.)")
         data |= {"still_running": list(ending.left), "job": job.id}
     printed = await _excerpts(job) if is_large else _whole(job)
-    if ending.code and shell.sandbox.is_confining and (refused := explain_refusal(printed, access)):
+    if (
+        ending.code
+        and shell.sandbox.state == "holds"
+        and (refused := explain_refusal(printed, access, shell.hidden, is_fixed=shell.is_access_fixed))
+    ):
         head.append(refused)
         data["access"] = access
     envelope = Envelope(
@@ -106,8 +111,12 @@ _UNREACHABLE = re.compile(
 )
 
 
-def explain_refusal(printed: str, access: Access) -> str:
+def explain_refusal(
+    printed: str, access: Access, hidden: Sequence[str] = (), *, is_fixed: bool = False
+) -> str:
     """What a failed command may have been refused, and the level that would allow it; empty if nothing looks so."""
+    if access != "full" and (path := next((path for path in hidden if path in printed), "")):
+        return f"(`{path}` is hidden from commands, since it may hold secrets.)"
     if access in ("read", "write") and _UNREACHABLE.search(printed):
         needed: Access = "network"
     elif access != "full" and _UNWRITABLE.search(printed):
@@ -115,6 +124,8 @@ def explain_refusal(printed: str, access: Access) -> str:
     else:
         return ""
     said = f"(The sandbox may have refused this: the command ran with access `{access}`."
+    if is_fixed:
+        return f"{said} This is plan mode, in which commands only read, whatever `access` they ask for.)"
     return f'{said} A command that {MEANINGS[needed]} needs `access`: "{needed}", with a `reason`.)'
 
 

@@ -1,7 +1,7 @@
 """Files that commands may not read, because they hold secrets: keys, tokens, histories, and our own store.
 
-Rule: below the access level `full` no command sees them, whatever it is allowed to do. Names are looked at when a
-command starts, and no file is opened.
+Rule: below the access level `full` no command sees them, whatever it is allowed to do; with Landlock one inside the
+workspace can still be read at `write`. Names are looked at when a command starts, and no file is opened.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The program between us and a command: it ties the command to our life, and on request to its folders.
+"""Starts a command so that it dies with Holdfast and, on request, is restricted.
 
 Rule: it imports nothing of ours, since it runs isolated and without packages. If a restriction fails, nothing is
 started.
@@ -19,6 +19,7 @@ import os
 import sys
 
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 36, 38
+PR_CAPBSET_DROP, CAPABILITY_VERSION = 24, 0x20080522
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION_FLAG = 1
 RULE_PATH_BENEATH = 1
@@ -43,14 +44,18 @@ AF_NETLINK = 16
 """The only family of sockets that stays: with it a program asks the kernel about itself."""
 X32 = 0x40000000
 ARCHITECTURES = {
-    # The kernel's number of an architecture; system calls that change metadata; `socket`.
+    # The kernel's number of an architecture; system calls that change metadata, or make objects that are in no file
+    # (`shmget`, `semget`, `msgget`, `mq_open`); `socket`; `ioctl`.
     "x86_64": (
         0xC000003E,
-        (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
+        (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280, 29, 64, 68, 240),
         41,
+        16,
     ),
-    "aarch64": (0xC00000B7, (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88), 198),
+    "aarch64": (0xC00000B7, (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88, 194, 190, 186, 180), 198, 29),
 }
+FLAG_CHANGES = (0x40086602, 0x40046602, 0x401C5820)
+"""Requests to `ioctl` that change the flags of a file, for which it need not be writable."""
 NEWER_METADATA = (452, 463, 466, 469)
 """`fchmodat2`, `setxattrat`, `removexattrat` and `file_setattr`: the same number everywhere."""
 IO_URING = 425
@@ -136,13 +141,23 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
 
 def refuse_calls(*, metadata: bool, sockets: bool) -> None:
     """From now on system calls that change metadata, or make sockets, are refused."""
-    architecture, changes, socket = ARCHITECTURES[os.uname().machine]
+    architecture, changes, socket, ioctl = ARCHITECTURES[os.uname().machine]
     refused = (IO_URING, *((*changes, *NEWER_METADATA) if metadata else ()))
-    # Offsets in what the kernel shows a filter: 0 the call, 4 the architecture, 16 the first argument.
+    # Offsets in what the kernel shows a filter: 0 the call, 4 the architecture, 16 and 24 its first two arguments.
     steps = [(LOAD, 0, 0, 4), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, REFUSE), (LOAD, 0, 0, 0)]
     steps += [(JUMP_IF_AT_LEAST, 0, 1, X32), (RETURN, 0, 0, REFUSE)]
     for number in refused:
         steps += [(JUMP_IF_EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE)]
+    if metadata:
+        checks = [
+            step for flag in FLAG_CHANGES for step in ((JUMP_IF_EQUAL, 0, 1, flag), (RETURN, 0, 0, REFUSE))
+        ]
+        steps += [
+            (JUMP_IF_EQUAL, 0, len(checks) + 2, ioctl),
+            (LOAD, 0, 0, 24),
+            *checks,
+            (RETURN, 0, 0, ALLOW),
+        ]
     if sockets:
         steps += [(JUMP_IF_EQUAL, 0, 3, socket), (LOAD, 0, 0, 16), (JUMP_IF_EQUAL, 1, 0, AF_NETLINK)]
         steps += [(RETURN, 0, 0, REFUSE)]
@@ -155,6 +170,16 @@ def refuse_calls(*, metadata: bool, sockets: bool) -> None:
     _checked(libc().prctl(PR_SET_SECCOMP, FILTER_MODE, ctypes.byref(program), 0, 0))
 
 
+def drop_capabilities() -> None:
+    """From now on root has no more rights than its files give it: no clock, no name of the machine, no devices."""
+    system = libc()
+    capability = 0
+    while system.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+        capability += 1
+    head = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    _checked(system.capset(head, (ctypes.c_uint32 * 6)()))
+
+
 def _checked(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
@@ -162,7 +187,7 @@ def _checked(result: int) -> int:
     return result
 
 
-def _without_gone(command: list[str]) -> list[str]:
+def _without_missing_files(command: list[str]) -> list[str]:
     """A command of bubblewrap without the files to cover that are gone by now: it would fail on them."""
     out: list[str] = []
     for word in command:
@@ -195,16 +220,17 @@ def main(arguments: list[str]) -> None:
     parent = os.getppid()
     try:
         environment = _environment()
-        # Before the next: entering a user namespace takes back that we are killed with our parent.
+        # First: entering a user namespace clears the signal that kills us with our parent.
         for process in given["join"]:
             join(int(process))
-            command = _without_gone(command)
+            command = _without_missing_files(command)
         system = libc()
         system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         system.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             sys.exit(FAILED)
         if given["write"] or given["close"]:
+            drop_capabilities()
             _checked(system.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         if given["write"]:
             restrict(given["write"], given["read"], without_tcp="network" in given["close"])

@@ -13,7 +13,7 @@ _GIT = re.compile(r"(?<![\w.-])(?:git|gh|jj|hub|gt|tig|lazygit|pre-commit|leftho
 """A command must name one of these programs to write to `.git`."""
 _GUARDED = ("hooks", "config", "config.worktree", "commondir")
 """Parts of a repository that no command may write: they name programs that Git runs."""
-MOST_MODULES = 200
+MOST_INNER = 200
 
 
 def names_git(command: str) -> bool:
@@ -21,7 +21,7 @@ def names_git(command: str) -> bool:
     return bool(_GIT.search(command))
 
 
-def closed_repository(root: str, *, is_named: bool) -> list[str]:
+def repository_mounts(root: str, *, is_named: bool) -> list[str]:
     """The repository of a root: read-only, except for commands that name Git, and then all but what names programs.
 
     The folder itself is always mounted, since a mount point can be neither moved nor removed; so is the file that a
@@ -30,8 +30,13 @@ def closed_repository(root: str, *, is_named: bool) -> list[str]:
     git = os.path.join(root, ".git")  # noqa: PTH118 - bytes in names
     if not (is_named and os.path.isdir(git)):  # noqa: PTH112
         return read_only([git])
-    inner = [os.path.join(folder, name) for folder in (git, *_modules(git)) for name in _GUARDED]  # noqa: PTH118
-    return ["--bind", git, git, *read_only(inner)]
+    words = ["--bind", git, git]
+    for folder in (git, *_inner_repositories(git)):
+        # Each folder on the way is a mount point: a folder that only contains one could be moved with it.
+        for place in _way(git, folder):
+            words += ["--bind", place, place]
+        words += read_only(os.path.join(folder, name) for name in _GUARDED)  # noqa: PTH118
+    return words
 
 
 def missing_guards(roots: Iterable[str]) -> list[str]:
@@ -53,16 +58,24 @@ def remove_planted(paths: Iterable[str]) -> list[str]:
     return found
 
 
-def _modules(git: str) -> Iterator[str]:
-    """Repositories of submodules, which have their own settings and hooks."""
+def _inner_repositories(git: str) -> Iterator[str]:
+    """Repositories of submodules and of worktrees, which have their own settings and hooks."""
     number = 0
-    for folder, folders, names in os.walk(os.path.join(git, "modules")):  # noqa: PTH118
-        if "HEAD" in names:
-            folders.clear()
-            number += 1
-            yield folder
-        if number == MOST_MODULES:
-            return
+    for top in ("modules", "worktrees"):
+        for folder, folders, names in os.walk(os.path.join(git, top)):  # noqa: PTH118
+            if "HEAD" in names:
+                folders.clear()
+                number += 1
+                yield folder
+            if number == MOST_INNER:
+                return
+
+
+def _way(git: str, folder: str) -> list[str]:
+    """The folders from a repository down to one in it."""
+    inner = os.path.relpath(folder, git)
+    parts = [] if inner == "." else inner.split("/")
+    return [os.path.join(git, *parts[: at + 1]) for at in range(len(parts))]  # noqa: PTH118
 
 
 def read_only(paths: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 Rule: a sandbox is used only after it has held once, in a test that tries to get out. `describe` tells the person
 and the model what holds, also where nothing does. Every mount closes something; what it names may change at any
-moment, so nothing is opened here, and what is gone when the sandbox starts is no reason to fail.
+moment, so nothing is opened here.
 
 Bubblewrap gives a read-only world, a private `/tmp`, its own process ids, and one network for all commands of a
 session that leads nowhere else. Landlock, in the kernel, only refuses; docs/tools.md says what it cannot hold.
@@ -19,19 +19,16 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.tools.access import Access
+from holdfast.tools.access import Access, SandboxChoice, SandboxState
 from holdfast.tools.shell import launch
 from holdfast.tools.shell.hidden_files import present
-from holdfast.tools.shell.repository_guard import closed_repository, read_only
-
-WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
-"""`auto` takes the best available, or none; a name is required to work."""
+from holdfast.tools.shell.repository_guard import read_only, repository_mounts
 
 MOST_SOCKETS = 200
 _PRIVATE = ("/run/", "/var/run/", "/tmp/", "/dev/", "/proc/")  # noqa: S108 - the sandbox has its own
@@ -53,7 +50,7 @@ class SandboxScope(Struct, frozen=True):
     """Files and folders that it cannot read; they need not exist."""
     names_git: bool = False
     """Whether the command itself names Git, and so may write to a repository."""
-    network: int = 0
+    network_pid: int = 0
     """A process whose network it shares; 0 for a network of its own."""
 
 
@@ -64,14 +61,8 @@ class Sandbox(Struct, frozen=True):
     name: ClassVar[str]
 
     @property
-    def is_confining(self) -> bool:
-        """Whether it holds a command to its access level."""
-        return True
-
-    @property
-    def is_off(self) -> bool:
-        """Whether a person chose to have none."""
-        return False
+    def state(self) -> SandboxState:
+        return "holds"
 
     def describe(self, access: Access = "write") -> str:
         raise NotImplementedError
@@ -87,7 +78,7 @@ class Sandbox(Struct, frozen=True):
         return None
 
 
-def _launcher(options: Iterable[str], command: list[str]) -> list[str]:
+def _launch_command(options: Iterable[str], command: list[str]) -> list[str]:
     return [sys.executable, "-I", "-S", launch.__file__, *options, "--", *command]
 
 
@@ -98,19 +89,15 @@ class Unconfined(Sandbox, frozen=True):
     missing: str = ""
 
     @property
-    def is_confining(self) -> bool:
-        return False
-
-    @property
-    def is_off(self) -> bool:
-        return not self.missing
+    def state(self) -> SandboxState:
+        return "missing" if self.missing else "off"
 
     def describe(self, access: Access = "write") -> str:  # noqa: ARG002 - for others
         why = f" ({self.missing})" if self.missing else ""
         return f"No sandbox{why}: commands can do all that the user who runs them can."
 
     def arguments(self, command: list[str], scope: SandboxScope) -> list[str]:  # noqa: ARG002 - for others
-        return _launcher((), command) if sys.platform == "linux" else command
+        return _launch_command((), command) if sys.platform == "linux" else command
 
 
 class Landlock(Sandbox, frozen=True):
@@ -118,9 +105,9 @@ class Landlock(Sandbox, frozen=True):
     version: int
 
     @property
-    def is_confining(self) -> bool:
-        # Before the third version files can be cut off anywhere, and without a filter their metadata changed.
-        return self.version >= 3 and launch.can_filter()
+    def state(self) -> SandboxState:
+        # Before the third version files anywhere can be truncated, and without a filter their metadata changed.
+        return "holds" if self.version >= 3 and launch.can_filter() else "missing"
 
     def describe(self, access: Access = "write") -> str:
         where = "only in `$TMPDIR`" if access == "read" else "only in the workspace and `$TMPDIR`"
@@ -141,7 +128,7 @@ class Landlock(Sandbox, frozen=True):
         options += [f"read={path}" for path in (*_all_but(present(scope.hidden)), "/proc/self")]
         options += ["close=metadata"] if scope.access == "read" else []
         options += ["close=network"] if scope.access != "network" else []
-        return _launcher(options, command)
+        return _launch_command(options, command)
 
     def environment(self, scope: SandboxScope) -> dict[str, str]:
         return {"TMPDIR": scope.temporary} if scope.access != "full" else {}
@@ -188,21 +175,21 @@ class Bubblewrap(Sandbox, frozen=True):
         # Services have their sockets there, and a read-only file system does not close them.
         words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
         words += ["--bind", scope.temporary, "/tmp"]  # noqa: S108 - the private one
-        words += [*closed_kernel(), *closed_sockets(scope.roots)]
+        words += [*kernel_mounts(), *socket_mounts(scope.roots)]
         hidden = present(scope.hidden)
-        around = [path for path in hidden if any(root.startswith(f"{path}/") for root in scope.roots)]
-        words += closed_files(around)
+        above_roots = [path for path in hidden if any(root.startswith(f"{path}/") for root in scope.roots)]
+        words += hiding_mounts(above_roots)
         for root in scope.roots:
             words += ["--ro-bind" if scope.access == "read" else "--bind", root, root]
         for root in scope.roots if scope.access != "read" else ():
-            words += closed_repository(root, is_named=scope.names_git)
-        words += closed_files(path for path in hidden if path not in around)
+            words += repository_mounts(root, is_named=scope.names_git)
+        words += hiding_mounts(path for path in hidden if path not in above_roots)
         words += "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-user-try".split()
-        if scope.access != "network" and not scope.network:
+        if scope.access != "network" and not scope.network_pid:
             words.append("--unshare-net")
         words += ["--cap-drop", "ALL", "--die-with-parent", "--chdir", scope.folder, "--", *command]
-        is_shared = scope.network and scope.access != "network"
-        return _launcher([f"join={scope.network}"], words) if is_shared else words
+        is_shared = scope.network_pid and scope.access != "network"
+        return _launch_command([f"join={scope.network_pid}"], words) if is_shared else words
 
     def environment(self, scope: SandboxScope) -> dict[str, str]:
         return {"TMPDIR": "/tmp"} if scope.access != "full" else {}  # noqa: S108 - the private one
@@ -218,20 +205,20 @@ class SessionNetwork:
     """A network with nothing but loopback, held open by a process that waits until `close`."""
 
     def __init__(self, program: str) -> None:
-        told, tell = os.pipe()
+        read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - a fixed command
-                [program, *_HOLDER, "--info-fd", str(tell), "--", shutil.which("cat") or "/bin/cat"],
+                [program, *_HOLDER, "--info-fd", str(write_end), "--", shutil.which("cat") or "/bin/cat"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(tell,),
+                pass_fds=(write_end,),
             )
         finally:
-            os.close(tell)
-        with open(told, "rb") as said:  # noqa: PTH123 - a descriptor
+            os.close(write_end)
+        with open(read_end, "rb") as said:  # noqa: PTH123 - a descriptor
             try:
-                self.process: int = msgspec.json.decode(said.read())["child-pid"]
+                self.pid: int = msgspec.json.decode(said.read())["child-pid"]
             except (msgspec.DecodeError, KeyError, TypeError):
                 self.close()
                 raise OSError("a network for the session could not be made") from None
@@ -246,7 +233,7 @@ class SessionNetwork:
         self._process.wait()
 
 
-def closed_kernel() -> list[str]:
+def kernel_mounts() -> list[str]:
     """Kernel settings, which root could change without any capability: `core_pattern` alone names a program that
     runs outside."""
     paths = []
@@ -259,7 +246,7 @@ def closed_kernel() -> list[str]:
     return read_only(paths)
 
 
-def closed_sockets(roots: Sequence[str]) -> list[str]:
+def socket_mounts(roots: Sequence[str]) -> list[str]:
     """Sockets of programs outside, in places that the sandbox shows: a read-only file system does not prevent
     connecting, and some of these programs run what they are told."""
     try:
@@ -275,10 +262,10 @@ def closed_sockets(roots: Sequence[str]) -> list[str]:
             # Without write permission nobody can connect, and bubblewrap would fail on what it cannot reach.
             if stat.S_ISSOCK(os.lstat(path).st_mode) and os.access(path, os.W_OK):
                 open_to_us.append(path)
-    return closed_files(open_to_us[:MOST_SOCKETS])
+    return hiding_mounts(open_to_us[:MOST_SOCKETS])
 
 
-def closed_files(paths: Iterable[str]) -> list[str]:
+def hiding_mounts(paths: Iterable[str]) -> list[str]:
     """Folders that look empty, and files and sockets with nothing behind them."""
     words: list[str] = []
     for path in paths:
@@ -286,7 +273,7 @@ def closed_files(paths: Iterable[str]) -> list[str]:
     return words
 
 
-def find_sandbox(wanted: WantedSandbox = "auto") -> Sandbox:
+def find_sandbox(wanted: SandboxChoice = "auto") -> Sandbox:
     """The sandbox that holds here. InputError if a required one does not."""
     if wanted == "off":
         return Unconfined()

@@ -102,7 +102,9 @@ class Shell:
     ) -> None:
         self.sandbox: Sandbox = sandbox or Unconfined()
         self.access: Access = access
-        self._hidden = hidden_paths(hidden)
+        self.is_access_fixed = False
+        """Whether nobody can raise the access, as in plan mode."""
+        self.hidden = hidden_paths(hidden)
         self._folders = tuple(folders)
         """Folders besides the workspace that commands may write in."""
         self._network: SessionNetwork | None = None
@@ -172,9 +174,9 @@ class Shell:
             place.path,
             str(temporary),
             access=self.access,
-            hidden=self._hidden,
+            hidden=self.hidden,
             names_git=may_use_git and names_git(command),
-            network=self._shared_network() if self.access in ("read", "write") else 0,
+            network_pid=self._shared_network() if self.access in ("read", "write") else 0,
         )
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
@@ -204,7 +206,7 @@ class Shell:
             self._network = None
         if self._network is None:
             self._network = self.sandbox.open_network()
-        return self._network.process if self._network else 0
+        return self._network.pid if self._network else 0
 
     async def run(
         self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
@@ -233,7 +235,7 @@ class Shell:
 
     @property
     def _holds_git(self) -> bool:
-        return self.sandbox.is_confining and self.access in ("write", "network")
+        return self.sandbox.state == "holds" and self.access in ("write", "network")
 
     def _move(self, ending: CommandEnding, workspace: Workspace) -> str:
         """Follow a command's `cd`. Returns what to say about it; empty if the folder is the same."""
