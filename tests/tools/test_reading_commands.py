@@ -1,12 +1,15 @@
 """The small grammar of commands that only read: what it knows, and what it must never take for reading."""
 
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.tools.permissions.decision import is_spelled_outside
+from holdfast.tools.permissions.plain_commands import NotPlainError, split_commands
 from holdfast.tools.permissions.reading_commands import why_not_reading
 
 HERE = Path(__file__).parent
@@ -294,3 +297,38 @@ def test_no_text_makes_it_fail(text):
 
 def test_a_script_is_no_reading():
     assert not only_reads("cat a\n" * 2_000)
+
+
+RECORDING = """
+command_not_found_handle() { printf '%s\\0' "$@" END >> "$RECORD"; }
+eval "$1" 2> /dev/null
+exit 0
+"""
+PIECES = "a b - / . = : 1 ' \" \\ # ; | & && || * ? [a] {} { ~ ! $ ` ( 2>&1 >/dev/null".split()
+PIECES += [" ", "  ", "\t", "\n", "\r", "\u00a0", "\\\n", "a b", "a 'b'", "a #"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+@settings(max_examples=300)
+def test_bash_runs_nothing_else_than_the_commands_that_were_read(text):
+    try:
+        known = [command.texts for command in split_commands(text)]
+    except NotPlainError:
+        return
+    # Nothing is found on this path, so bash hands every command to its handler, words and all.
+    with tempfile.TemporaryDirectory() as top:
+        folder, record = Path(top, "folder"), Path(top, "record")
+        folder.mkdir()
+        subprocess.run(
+            ["/bin/bash", "--noprofile", "--norc", "-c", RECORDING, "bash", text],
+            cwd=folder,
+            env={"PATH": "/nonexistent", "HOME": top, "RECORD": str(record)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=60,
+        )
+        assert list(folder.iterdir()) == []
+        said = record.read_bytes().decode() if record.exists() else ""
+    ran = [words.split("\0")[:-1] for words in said.split("END\0")[:-1]]
+    assert [words for words in ran if words not in known] == []

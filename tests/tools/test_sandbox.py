@@ -113,6 +113,7 @@ def test_nothing_is_written_outside_the_roots(sandbox, root, attempt):
         "chown 1:1 sub/kept",
         "touch sub/kept",
         "python3 -c \"import os; os.setxattr('sub/kept', 'user.x', b'1')\"",
+        "python3 -c \"import fcntl, os; fcntl.ioctl(os.open('sub/kept', 0), 0x40086602, bytes([64] + [0] * 7))\"",
         "chmod 600 ../outside/read.txt",
         "touch -d 2001-01-01 ../outside/read.txt",
     ],
@@ -249,11 +250,12 @@ def test_there_is_no_way_to_a_server(sandbox, root):
         server.server_close()
 
 
-def test_privileges_cannot_be_gained(sandbox, root):
-    reading = (
-        'while read -r name value; do [ "$name" != NoNewPrivs: ] || echo "$value"; done < /proc/self/status'
-    )
-    assert run(sandbox, root, reading).text == "Exit code: 0\n1"
+@pytest.mark.parametrize("access", ["read", "write", "network"])
+def test_there_are_no_privileges_and_none_can_be_gained(sandbox, root, access):
+    lines = 'case "$name" in NoNewPrivs:|CapEff:|CapBnd:) echo "$name $value";; esac'
+    reading = f"while read -r name value; do {lines}; done < /proc/self/status"
+    found = run(sandbox, root, reading, access=access).text.splitlines()[1:]
+    assert sorted(found) == [f"CapBnd: {'0' * 16}", f"CapEff: {'0' * 16}", "NoNewPrivs: 1"]
 
 
 def test_descriptors_have_names_in_a_sandbox(sandbox, root):

@@ -254,6 +254,29 @@ def test_parts_of_a_repository_that_name_programs_cannot_be_planted(root, kind):
     assert "commondir`, which names programs that Git runs" in said.text
 
 
+@pytest.mark.parametrize("inner", ["modules/sub", "modules/deep/sub", "worktrees/tree"])
+def test_repositories_in_a_repository_are_guarded_in_bubblewrap(root, inner):
+    try:
+        sandbox = find_sandbox("bubblewrap")
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q")
+    folder = root / ".git" / inner
+    folder.mkdir(parents=True)
+    for name in ("HEAD", "config", "commondir"):
+        (folder / name).write_text("as it was\n")
+    top = inner.split("/")[0]
+    attempt = (
+        f"git --version; for f in config commondir; do echo evil > .git/{inner}/$f; done; "
+        f"mv .git/{inner} .git/x; mv .git/{top} .git/y; mkdir -p .git/{inner}; echo evil > .git/{inner}/config; "
+        "touch .git/made"
+    )
+    run(root, attempt, sandbox=sandbox)
+    assert (root / ".git" / "made").exists()
+    assert (folder / "config").read_text() == "as it was\n"
+    assert (folder / "commondir").read_text() == "as it was\n"
+
+
 def test_a_command_in_the_background_does_not_write_to_a_repository_in_bubblewrap(root):
     try:
         sandbox = find_sandbox("bubblewrap")

@@ -23,6 +23,9 @@ _TOKEN = re.compile(
 )
 _PIECE = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^'\"\\]+)", re.DOTALL)
 _GLOB = re.compile(r"[*?\[]")
+_RESERVED = frozenset(
+    "! if then elif else fi for while until do done case esac select function coproc".split()
+)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
@@ -79,6 +82,8 @@ def _command(words: list[LiteralWord], text: str) -> PlainCommand:
         raise NotPlainError("a command is missing in it")
     if _ASSIGNMENT.match(words[0].text):
         raise NotPlainError(f"it sets a variable (`{words[0].text.split('=')[0]}`)")
+    if words[0].text in _RESERVED:
+        raise NotPlainError(f"`{words[0].text}` makes it more than plain words")
     return PlainCommand(tuple(words), text.strip())
 
 
