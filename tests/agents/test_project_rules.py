@@ -30,6 +30,44 @@ def test_agents_is_read_where_there_is_no_law(tmp_path):
     assert found.text == "agents"
 
 
+def test_claude_is_read_where_there_is_neither_with_what_it_imports(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "style.md").write_text("Tabs. See @more.md and @../CLAUDE.md again.")
+    (tmp_path / "docs" / "more.md").write_text("More: @style.md.")
+    (tmp_path.parent / "secret.md").write_text("secret")
+    code = "`@docs/code.md`\n```\n@docs/block.md\n```"
+    text = f"Read @docs/style.md, mail me@example.org.\n{code}\n@../secret.md @gone.md"
+    (tmp_path / "CLAUDE.md").write_text(text)
+    found = read_rules(Workspace([tmp_path]))
+    assert found is not None
+    assert found.path == "CLAUDE.md"
+    assert found.text.split("\n\n") == [
+        text,
+        "`docs/style.md`, which `CLAUDE.md` imports:",
+        "Tabs. See @more.md and @../CLAUDE.md again.",
+        "`docs/more.md`, which `docs/style.md` imports:",
+        "More: @style.md.",
+    ]
+    (tmp_path / "AGENTS.md").write_text("agents")
+    other = read_rules(Workspace([tmp_path]))
+    assert other is not None
+    assert other.text == "agents"
+
+
+def test_imports_end_at_a_depth_and_at_a_size(tmp_path):
+    for number in range(9):
+        (tmp_path / f"{number}.md").write_text(f"text {number} @{number + 1}.md")
+    (tmp_path / "CLAUDE.md").write_text("@0.md")
+    found = read_rules(Workspace([tmp_path]))
+    assert found is not None
+    assert "text 4" in found.text
+    assert "text 5" not in found.text
+    for number in range(3):
+        (tmp_path / f"{number}.md").write_text("x" * 100_000 + f" @{number + 1}.md")
+    with pytest.raises(InputError, match="with what it imports"):
+        read_rules(Workspace([tmp_path]))
+
+
 def test_without_rules_there_are_none(tmp_path):
     assert read_rules(Workspace([tmp_path])) is None
 

@@ -1,11 +1,15 @@
-"""Project rules: `code_law.md`, else `AGENTS.md`, as they are on the disk now.
+"""Project rules: `code_law.md`, else `AGENTS.md`, else `CLAUDE.md`, as they are on the disk now.
 
 Rule: they are never written here and never cached: a file is read whenever a run begins, and an event records when
 its text has changed. The rules of a folder are told when a file in it is touched.
 """
 
 import hashlib
+import posixpath
+import re
 from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from holdfast.errors import InputError
 from holdfast.events import RulesSet
@@ -14,24 +18,30 @@ from holdfast.tools.workspace import Workspace
 
 LAW = "code_law.md"
 AGENTS = "AGENTS.md"
+CLAUDE = "CLAUDE.md"
 LARGEST = 256_000
 """Bytes. Rules are never trimmed, so a file that is too large is refused rather than cut."""
+DEEPEST = 5
+"""Imports in imports of `CLAUDE.md` that are followed."""
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_IMPORT = re.compile(r"(?<![\w@.])@([\w./-]*[\w-])")
 
 
 def read_rules(workspace: Workspace, folder: str = ".") -> RulesSet | None:
-    """The rules of one folder: `code_law.md`, else `AGENTS.md`; the case of the file's name does not matter."""
+    """The rules of one folder, from the first of the files that is there; the case of its name does not matter."""
     try:
         with workspace.open_directory(folder) as directory:
             names = [entry.name for entry in directory.entries() if entry.kind in ("file", "link")]
     except ToolError:
         return None
-    for wanted in (LAW, AGENTS):
+    for wanted in (LAW, AGENTS, CLAUDE):
         # The exact name first: a case-sensitive file system may have both.
         found = sorted(
             (name for name in names if name.lower() == wanted.lower()), key=lambda n: (n != wanted, n)
         )
         if found:
-            return _read(workspace, found[0] if folder == "." else f"{folder}/{found[0]}")
+            rules = _read(workspace, found[0] if folder == "." else f"{folder}/{found[0]}")
+            return _with_imports(workspace, rules) if rules and wanted == CLAUDE else rules
     return None
 
 
@@ -67,3 +77,33 @@ def _read(workspace: Workspace, path: str) -> RulesSet | None:
     except ToolError:
         return None
     return RulesSet(path, data.decode("utf-8", "replace"), mtime, hashlib.sha256(data).hexdigest())
+
+
+def _with_imports(workspace: Workspace, rules: RulesSet) -> RulesSet:
+    """Rules with the files of the workspace that they import, each once below them: `@docs/style.md`."""
+    texts, seen = [rules.text], {rules.path}
+    waiting = [(rules, 0)]
+    while waiting:
+        importing, depth = waiting.pop(0)
+        for path in _imports(importing):
+            if path in seen or depth == DEEPEST:
+                continue
+            seen.add(path)
+            if imported := _read(workspace, path):
+                texts.append(f"`{path}`, which `{importing.path}` imports:\n\n{imported.text}")
+                waiting.append((imported, depth + 1))
+    text = "\n\n".join(texts)
+    if len(text.encode()) > LARGEST:
+        raise InputError(
+            f"`{rules.path}` has {len(text.encode())} bytes with what it imports; project rules are never trimmed, "
+            f"and more than {LARGEST} leave no room for work",
+            hint="import less of it",
+        )
+    return replace(rules, text=text)
+
+
+def _imports(rules: RulesSet) -> Iterator[str]:
+    """The paths that a file imports, outside code."""
+    folder = posixpath.dirname(rules.path)
+    for found in _IMPORT.finditer(_CODE.sub(" ", rules.text)):
+        yield posixpath.normpath(posixpath.join(folder, found[1]))

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.coding.coding_session import OpenedSession
 from holdfast.agents.coding.headless import HeadlessRequest, OutputSchema, load_schema, run_headless
+from holdfast.agents.commands.init import note_init_offer, offers_init
 from holdfast.agents.limits import RAISE, RunLimits
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice
@@ -38,6 +39,7 @@ from holdfast.cli.streams import hint, read_piped, say_error
 from holdfast.errors import InputError
 from holdfast.tools.ask_user import Responder, load_answers
 
+NO_RULES = "this folder has no `code_law.md`, `AGENTS.md` or `CLAUDE.md`; `/init` in the terminal writes one"
 ENDING_SECONDS = 20.0
 """How long a run may take to end once its time is over."""
 EXAMPLES = """\b
@@ -137,6 +139,9 @@ def run_agent(
     observers = Observers(trace, os.environ)
 
     def began(opened: OpenedSession) -> None:
+        if offers_init(opened.coding):
+            note_init_offer(opened.coding)
+            opened = replace(opened, notes=(*opened.notes, NO_RULES))
         observers.began(opened)
         output.began(opened)
 

@@ -33,6 +33,8 @@ _NO_TROUBLE = re.compile(
 _MATCH = re.compile(r"(?:\s*Line )?\d+:|(?:[A-Za-z]:)?[^\s:][^:]*:\d+:")
 _CONTEXT = re.compile(r"(?:.*-)?\d+-")
 _FOUND = re.compile(r"(?i)found \d+ ")
+_LISTED = re.compile(r"(?i)^found \d+ |:$")
+_DIFF_ROW = re.compile(r"[ +-](?!\+\+ |-- )|$")
 
 LONG_FIELD = 200
 """Characters from which a field of an envelope's data is content and no longer a fact about it."""
@@ -64,6 +66,23 @@ def choose_lines(use: ToolUse, lines: list[str], profile: Profile) -> list[int]:
 def _first(count: int, lines: list[str]) -> list[int]:
     filled = [i for i, line in enumerate(lines) if line.strip()]
     return filled[:count]
+
+
+def _first_entries(count: int, lines: list[str]) -> list[int]:
+    """The first entries of a listing, and a heading above them, which does not count."""
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    is_headed = bool(lines) and bool(_LISTED.search(lines[first]))
+    return _first(count + is_headed, lines)
+
+
+def _first_changes(count: int, lines: list[str]) -> list[int]:
+    """The first rows of a diff, and the headings above them, which do not count; else the first lines."""
+    rows = [i for i, line in enumerate(lines) if _DIFF_ROW.match(line)]
+    if not any(line.startswith("@@") for line in lines):
+        return _first(count, lines)
+    last = rows[min(count, len(rows)) - 1] if rows and count else -1
+    headings = [i for i, line in enumerate(lines) if line.strip() and not _DIFF_ROW.match(line)]
+    return sorted({*rows[:count], *(i for i in headings if i <= last or not rows)})
 
 
 def _choose_grep(lines: list[str], profile: Profile) -> list[int]:
@@ -114,13 +133,13 @@ def _newest(count: int, lines: list[str]) -> list[int]:
 
 
 _CHOOSERS: dict[ToolKind, _Chooser] = {
-    "ls": lambda lines, profile: _first(profile.ls_entries, lines),
-    "glob": lambda lines, profile: _first(profile.glob_entries, lines),
+    "ls": lambda lines, profile: _first_entries(profile.ls_entries, lines),
+    "glob": lambda lines, profile: _first_entries(profile.glob_entries, lines),
     "grep": _choose_grep,
     "read": lambda lines, profile: list(range(min(len(lines), profile.read_lines))),
-    "edit": lambda lines, profile: _first(profile.edit_diff_lines, lines),
-    "multiedit": lambda lines, profile: _first(profile.edit_diff_lines, lines),
-    "write": lambda lines, profile: _first(profile.write_diff_lines, lines),
+    "edit": lambda lines, profile: _first_changes(profile.edit_diff_lines, lines),
+    "multiedit": lambda lines, profile: _first_changes(profile.edit_diff_lines, lines),
+    "write": lambda lines, profile: _first_changes(profile.write_diff_lines, lines),
     "bash": _choose_bash,
 }
 

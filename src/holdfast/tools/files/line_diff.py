@@ -148,10 +148,11 @@ def _rows(sign: str, lines: Iterable[str]) -> list[str]:
 
 
 def first_rows(rows: list[str], most: int) -> list[str]:
-    """The beginning of a diff, and how many rows are left out."""
-    if len(rows) <= most:
+    """The beginning of a diff, and how many rows are left out; headings of its parts do not count."""
+    changed = [at for at, row in enumerate(rows) if not row.startswith("@@")]
+    if len(changed) <= most:
         return rows
-    return [*rows[:most], f"({len(rows) - most} more rows of the diff)"]
+    return [*rows[: changed[most - 1] + 1], f"({len(changed) - most} more rows of the diff)"]
 
 
 MOST_SAID = 8
