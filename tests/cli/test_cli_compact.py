@@ -29,7 +29,7 @@ def recording(tmp_path: Path) -> Path:
 def test_by_rule_the_summary_alone_is_on_stdout(recording: Path) -> None:
     done = holdfast("compact", recording, "--budget", "8k", "--no-model")
     assert done.code == 0
-    assert done.text.startswith("# Session Summary")
+    assert done.text.startswith("# Archived Session Summary")
     assert RULE in done.text
     assert "summarized in" in done.err
 
@@ -125,7 +125,7 @@ def test_a_model_behind_a_server_writes_and_is_checked(recording: Path) -> None:
             "compact", recording, "--budget", "8k", "--model", f"compatible/x@{server.openai_url}"
         )
     assert done.code == 0
-    assert done.text.startswith("# Session Summary")
+    assert done.text.startswith("# Archived Session Summary")
     assert "`run part_3` was done" in done.text
     assert "part_999" not in done.text
     assert "made_up" not in done.text

@@ -93,6 +93,7 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     """What a summary is compared with, put together once for a check and the repairs after it."""
 
     form: Form
+    archive: bool
     evidence: Evidence
     rule: SummaryContent
     """The rule half, redacted."""
@@ -114,9 +115,10 @@ class CheckContext(Struct, frozen=True, kw_only=True):
         known = Evidence.of_texts([*lines, *(field.name for field in form.fields)])
         return cls(
             form=form,
+            archive=archive,
             evidence=evidence,
             rule=rule,
-            requirements=_requirements(facts, filled),
+            requirements=_requirements(replace(facts, is_archive=archive), filled),
             known=known,
             quoted=frozenset(map(normalize, lines)),
             handed_over=_handed_over(filled, facts.handover),
@@ -266,7 +268,8 @@ def _wanted(facts: LogFacts) -> Iterator[Requirement]:
     if goal is not None:
         yield Requirement("missing-goal", goal.text, first_line(goal), _verbatim(goal.text))
     if latest is not None:
-        yield Requirement("missing-goal", latest.text, latest_line(latest), _verbatim(latest.text))
+        line = latest_line(latest, archive=facts.is_archive)
+        yield Requirement("missing-goal", latest.text, line, _verbatim(latest.text))
     for fact in facts.directives:
         yield Requirement("missing-directive", fact.text, directive_line(fact), _verbatim(fact.text))
     for fact in facts.errors:

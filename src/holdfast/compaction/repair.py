@@ -122,21 +122,23 @@ class _Draft(Struct):
 
     def shrink(self, most: int, count: CountTokens) -> tuple[SummaryFault, ...]:
         """Drop what matters least until it takes fewer than `most` tokens; a fault if that is impossible."""
-        form = self.context.form
-        if count(form.render(self.content())) < most:
+        if self._size(count) < most:
             return ()
         for only_rule in (False, True):
             self._secure_requirements(only_rule)
             for field, line in self._spare(only_rule):
                 self._remove(field, line, "the summary was too long")
-                if count(form.render(self.content())) < most:
+                if self._size(count) < most:
                     return ()
-        size = count(form.render(self.content()))
+        size = self._size(count)
         return (
             SummaryFault(
                 "inflated", "", None, f"even its shortest form takes {size} tokens, and it replaces {most}"
             ),
         )
+
+    def _size(self, count: CountTokens) -> int:
+        return count(self.context.form.render(self.content(), archive=self.context.archive))
 
     def _secure_requirements(self, only_rule: bool) -> None:
         """See that every requirement is met by a line of its own, or of the rule half; the others may go."""

@@ -126,7 +126,7 @@ def _repaired(
         return SummaryAttempt("", "the answer is longer than what it replaces", attempt.usage)
     context = CheckContext.of(form, prepared.facts, prepared.evidence, archive=plan.slot == "archive")
     repaired = repair_summary(content, context, below=min(plan.replaced, plan.budget + 1), count=count)
-    text = form.render(repaired.content)
+    text = form.render(repaired.content, archive=plan.slot == "archive")
     if count(text) >= plan.replaced:
         return SummaryAttempt("", "after repair, the answer is longer than what it replaces", attempt.usage)
     return WrittenSummary(
@@ -156,8 +156,9 @@ def write_by_rule(prepared: PreparedSummary, count: CountTokens) -> WrittenSumma
     Never a mark for a state, which replaces more than the plan's range: what the user said has no other place.
     """
     plan, form = prepared.plan, prepared.form
-    content = _filled(form, prepared.facts, plan, count, archive=plan.slot == "archive")
-    text = form.render(content)
+    is_archive = plan.slot == "archive"
+    content = _filled(form, prepared.facts, plan, count, archive=is_archive)
+    text = form.render(content, archive=is_archive)
     if plan.slot == "state" or (text.strip() and count(text) < plan.replaced):
         return WrittenSummary(content, text, BY_RULE)
     marked = mark(f"{plan.steps} steps were left out, and no summary of them is shorter", plan.first)
@@ -169,7 +170,7 @@ def _filled(
 ) -> SummaryContent:
     """The rule half in the plan's budget: what matters least goes, and the floor of a summary stays."""
     content = form.fill(facts, archive=archive)
-    if count(form.render(content)) <= plan.budget:
+    if count(form.render(content, archive=archive)) <= plan.budget:
         return content
     # The rule half names nothing that must be looked up.
     context = CheckContext.of(form, facts, Evidence.of_texts(()), archive=archive)
@@ -212,7 +213,7 @@ def _merged_archive(prepared: PreparedSummary, window: WindowView) -> Compacted:
     context = CheckContext.of(form, facts, prepared.evidence, archive=True)
     lines, count = earlier_lines(form, entries), window.counter.text
     content = repair_summary(lines, context, below=plan.budget + 1, count=count).content
-    merged = _compacted("archive", content, form.render(content), first=first, last=last)
+    merged = _compacted("archive", content, form.render(content, archive=True), first=first, last=last)
     return replace(merged, above=plan.merges)
 
 

@@ -44,12 +44,14 @@ def extract_facts(transcript: FrozenTranscript, first: int = 0, end: int | None 
     recent = [call for call in calls if call.step.position >= first]
     said = utterances_of(items, [call for call in recent if call.outcome.is_refused])
     goal, latest = first_and_latest(said)
+    directives, withdrawn = directive_facts(said, utterances_of(transcript.items[len(upto) :], ()))
     errors, attempts = _errors_and_attempts(calls, _first_step(items))
     approvals = [pair for pair in transcript.approvals if first <= pair[0] < first + len(items)]
     return LogFacts(
         goal=goal,
         latest=latest,
-        directives=directive_facts(said),
+        directives=directives,
+        withdrawn=withdrawn,
         files=file_facts(calls),
         commands=command_facts(recent),
         tests=test_state(calls),

@@ -79,6 +79,8 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     latest: Fact | None = None
     """The latest request, verbatim; None where it is the first."""
     directives: tuple[Fact, ...] = ()
+    withdrawn: tuple[Fact, ...] = ()
+    """Directives that the user took back."""
     """What the user demanded or forbade, verbatim, a sentence each."""
     files: tuple[FileFact, ...] = ()
     commands: tuple[CommandFact, ...] = ()

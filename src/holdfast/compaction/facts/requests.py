@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from holdfast.compaction.facts.calls import CallRecord
 from holdfast.compaction.facts.fact import Fact, HandoverFacts, clip_line, quote_text
+from holdfast.compaction.facts.withdrawals import taken_back
 from holdfast.events import ApprovalGiven, Entry
 from holdfast.ids import text_id
 from holdfast.messages import Text, joined_text
@@ -162,16 +163,27 @@ def _request(text: str) -> str:
     return "" if _NO_REQUEST.match(spoken) else spoken
 
 
-def directive_facts(said: Sequence[Utterance]) -> tuple[Fact, ...]:
-    """The directives, word for word, each once, with all entries that say it."""
+def directive_facts(
+    said: Sequence[Utterance], later: Sequence[Utterance] = ()
+) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    """The directives, word for word, each once, with all entries that say it: those that hold, and those that the
+    user took back. `later` is what was said after all this."""
     sources: dict[str, list[str]] = {}
     steps: dict[str, int] = {}
+    newest: dict[str, int] = {}
     for one, text in _sentences(said):
         known = sources.setdefault(text, [])
         steps.setdefault(text, one.step)
+        newest[text] = one.position
         if one.entry not in known and len(known) < MOST_SOURCES:
             known.append(one.entry)
-    return tuple(Fact(text, tuple(entries), steps[text]) for text, entries in sources.items())
+    words = [*said, *later]
+    holding, withdrawn = list[Fact](), list[Fact]()
+    for text, entries in sources.items():
+        after = (one.text for one in words if one.position > newest[text])
+        place = withdrawn if taken_back(text, after) else holding
+        place.append(Fact(text, tuple(entries), steps[text]))
+    return tuple(holding), tuple(withdrawn)
 
 
 def _sentences(said: Sequence[Utterance]) -> Iterator[tuple[Utterance, str]]:

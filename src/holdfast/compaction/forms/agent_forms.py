@@ -10,9 +10,9 @@ from holdfast.compaction.forms.form import Form
 SIX_LINES = Form(
     name="six_lines",
     layout="rows",
-    title="[History Summary]",
-    opening="Fill in this form: `[History Summary]` on a line of its own, "
-    "then `- Name: text` for each of these six:",
+    title="[Current State]",
+    archive_title="[History Summary]",
+    opening="Fill in this form: `{title}` on a line of its own, then `- Name: text` for each of these six:",
     fields=(
         FormField(
             name="Overall Goal",
@@ -80,7 +80,8 @@ SIX_LINES = Form(
 FIVE_SECTIONS = Form(
     name="five_sections",
     layout="sections",
-    title="Session Summary",
+    title="Working State",
+    archive_title="Archived Session Summary",
     opening="Write Markdown with these five headings (`## Name`), in this order, and a bullet for each fact:",
     fields=(
         FormField(
@@ -105,6 +106,7 @@ FIVE_SECTIONS = Form(
             about="what is finished, a line each",
             most_lines=20,
             aliases=("Milestones", "已完成里程碑", "已完成的里程碑", "已完成事项"),
+            check="[✓] ",
             weight=2,
             always=(by_rule.passed_test_lines,),
             newest=(("counts", by_rule.done_lines),),
@@ -133,7 +135,8 @@ FIVE_SECTIONS = Form(
 CONCLUSIONS = Form(
     name="conclusions",
     layout="sections",
-    title="Review Summary",
+    title="Review State",
+    archive_title="Review Summary",
     opening="Write Markdown with these three headings (`## Name`) and a bullet for each fact:",
     may_be_empty=True,
     fields=(

@@ -48,6 +48,8 @@ class FormField(Struct, frozen=True, kw_only=True):
     """Other names that a model may use for it."""
     lasts: bool = False
     """Whether a line of the summary before stays true here; else it is kept only where there is nothing new."""
+    check: str = ""
+    """What stands before each of its lines, behind the bullet."""
     weight: int = 1
     """How much it matters when a summary must shrink; the lightest goes first."""
     always: tuple[LineSource, ...] = ()
@@ -62,9 +64,6 @@ class ParseProblem(Struct, frozen=True):
     field: str
     what: str
 
-
-NOTHING = "none"
-"""What an empty field shows."""
 
 _BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff]")

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from holdfast.compaction.facts.fact import Fact, LogFacts
 from holdfast.compaction.forms.content import (
-    NOTHING,
     FormField,
     ParseProblem,
     SummaryContent,
@@ -54,7 +53,9 @@ class Form(Struct, frozen=True, kw_only=True):
     opening: str
     fields: tuple[FormField, ...]
     title: str = ""
-    """The first line, or the Markdown heading; a JSON object has none."""
+    """The first line, or the Markdown heading, of the state of the work; a JSON object has none."""
+    archive_title: str = ""
+    """That of an archive entry."""
     may_be_empty: bool = False
     """Whether it renders to nothing where it has nothing to say, so that no message is spent on it."""
 
@@ -63,18 +64,23 @@ class Form(Struct, frozen=True, kw_only=True):
         """Whether a text that lacks a required field is not in this form, even where there is nothing to say."""
         return self.layout == "json"
 
-    def render(self, content: SummaryContent) -> str:
+    def render(self, content: SummaryContent, *, archive: bool = False) -> str:
+        """The text of a summary. A field that has nothing to say is left out, except in JSON."""
+        title = self.archive_title if archive else self.title
         if self.may_be_empty and not any(map(visible_texts, content.fields.values())):
             return ""
         if self.layout == "json":
             return render_json(self.fields, content)
-        said = [(field, visible_texts(content.fields.get(field.name, ()))) for field in self.fields]
+        shown = [(field, visible_texts(content.fields.get(field.name, ()))) for field in self.fields]
         if self.layout == "rows":
-            return "\n".join(
-                [self.title, *(f"- {field.name}: {_row(field, texts)}" for field, texts in said)]
-            )
-        sections = ["\n".join([f"## {field.name}", *map(_item, texts or [NOTHING])]) for field, texts in said]
-        return "\n\n".join([f"# {self.title}", *sections])
+            rows = [(field, _row(field, texts)) for field, texts in shown]
+            return "\n".join([title, *(f"- {field.name}: {row}" for field, row in rows if row)])
+        sections = [
+            "\n".join([f"## {field.name}", *(_item(text, field.check) for text in texts)])
+            for field, texts in shown
+            if texts
+        ]
+        return "\n\n".join([f"# {title}", *sections])
 
     def parse(self, text: str) -> Parsed:
         """What a model wrote. Only fields that its text has are there, with no lines where they say nothing."""
@@ -84,8 +90,8 @@ class Form(Struct, frozen=True, kw_only=True):
         return self._parse_rows(rows) if self.layout == "rows" else self._parse_sections(rows)
 
     def _parse_rows(self, rows: list[str]) -> Parsed:
-        opening = match_key(self.title)
-        heads = (i for i, row in enumerate(rows) if match_key(row) == opening and not row[0].isspace())
+        openings = {match_key(self.title), match_key(self.archive_title)}
+        heads = (i for i, row in enumerate(rows) if match_key(row) in openings and not row[:1].isspace())
         reading = _Reading(self.names())
         for row in rows[next(heads, -1) + 1 :]:
             reading.take_row(row)
@@ -108,7 +114,8 @@ class Form(Struct, frozen=True, kw_only=True):
     def instructions(self, *, archive: bool = False) -> str:
         """What tells a model the form: every field, and what belongs there."""
         rows = [f"- {field.name}: {field.about}{_limit(field)}" for field in self.fields if field.is_required]
-        return "\n".join([self.opening, *rows, "", SLOTS[archive], RULES])
+        opening = self.opening.format(title=self.archive_title if archive else self.title)
+        return "\n".join([opening, *rows, "", SLOTS[archive], RULES])
 
     def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         """The rule half in this form; an `archive` holds completed work only, else it is the state of the work."""
@@ -144,6 +151,7 @@ _NAMED = re.compile(r"\s*+(?:\*\*|__|`)?([^:：]{2,60}?)(?:\*\*|__|`)?\s*+[:：]
 _TITLE = re.compile(r"[A-Z][\w-]*(?: (?:[/&] )?[A-Z][\w-]*){1,4}")
 _HEADING = re.compile(r"(#{1,6})\s*(.+)")
 _QUOTED = re.compile(r"\s+> ?(.*)")
+_CHECK = re.compile(r"^(?:\[[✓✔xX]\]\s*)+")
 _COLON = re.compile(r"\s*+[:：]\s*+")
 _UNMARKED = 7
 """The level of a heading without `#`: any that has some is above it."""
@@ -156,7 +164,7 @@ def _row(field: FormField, lines: list[str]) -> str:
     joined = field.separator.join(texts)
     if field.kind == "list" and field.most_lines == 1:
         joined = field.separator.join(filter(None, map(_plain, _parts(field, joined))))
-    return NOTHING if is_nothing(joined) else joined
+    return "" if is_nothing(joined) else joined
 
 
 def _plain(text: str) -> str:
@@ -179,10 +187,15 @@ def _items(field: FormField, rows: list[str]) -> list[str]:
     return texts if field.most_lines > 1 else [part for text in texts for part in _parts(field, text)]
 
 
-def _item(text: str) -> str:
+def _unchecked(field: FormField, texts: list[str]) -> list[str]:
+    """The lines of a field without the mark that the form puts before them."""
+    return [_CHECK.sub("", text) for text in texts] if field.check else texts
+
+
+def _item(text: str, check: str = "") -> str:
     """A bullet; further lines of its text are quoted below it."""
     first, *rest = text.split("\n")
-    return "\n".join([f"- {first}", *(f"  > {line}".rstrip() for line in rest)])
+    return "\n".join([f"- {check}{first}", *(f"  > {line}".rstrip() for line in rest)])
 
 
 class _Reading(Struct):
@@ -197,7 +210,11 @@ class _Reading(Struct):
     def content(
         self, fields: tuple[FormField, ...], what: str, items: Callable[[FormField, list[str]], list[str]]
     ) -> Parsed:
-        read = {f.name: model_lines(items(f, self.found[f.name])) for f in fields if f.name in self.found}
+        read = {
+            f.name: model_lines(_unchecked(f, items(f, self.found[f.name])))
+            for f in fields
+            if f.name in self.found
+        }
         if not read:
             self.problems.append(ParseProblem("", f"there is no {what} of the form"))
         return SummaryContent(read), tuple(dict.fromkeys(self.problems))

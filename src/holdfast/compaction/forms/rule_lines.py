@@ -77,14 +77,16 @@ def first_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"First request: {quoted(fact.text)}", fact.sources)
 
 
-def latest_line(fact: Fact) -> SummaryLine:
-    return SummaryLine(f"Latest request: {quoted(fact.text)}", fact.sources)
+def latest_line(fact: Fact, *, archive: bool) -> SummaryLine:
+    # An archive is never rewritten, and newer requests will follow.
+    label = "A later request" if archive else "Latest request"
+    return SummaryLine(f"{label}: {quoted(fact.text)}", fact.sources)
 
 
 def goal_lines(facts: LogFacts) -> SummaryLines:
     """The first request and the latest, verbatim."""
     first = (first_line(facts.goal),) if facts.goal else ()
-    return (*first, latest_line(facts.latest)) if facts.latest else first
+    return (*first, latest_line(facts.latest, archive=facts.is_archive)) if facts.latest else first
 
 
 def directive_line(fact: Fact) -> SummaryLine:
@@ -96,6 +98,10 @@ def directive_lines(facts: LogFacts) -> SummaryLines:
     told: dict[str, SummaryLine] = {}
     for fact in facts.directives:
         told.setdefault(one_line(fact.text), directive_line(fact))
+    if not facts.is_archive:
+        for fact in facts.withdrawn:
+            line = SummaryLine(f"The user took back: {quoted(fact.text)}", fact.sources)
+            told.setdefault(one_line(fact.text), line)
     return tuple(told.values())
 
 
