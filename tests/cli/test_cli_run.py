@@ -99,6 +99,16 @@ def test_the_prompt_comes_from_a_pipe_and_data_beside_one(root):
     assert "system-reminder" not in str(said), "an `@` in data mentions nothing"
 
 
+def test_a_folder_without_rules_is_mentioned_once(root):
+    with serving(says("Hi."), says("Hi.")) as server:
+        first, second = here(server, "-p", "Hello."), here(server, "-p", "Hello.")
+    sentence = (
+        "this folder has no `code_law.md`, `AGENTS.md` or `CLAUDE.md`; `/init` in the terminal writes one"
+    )
+    assert sentence in first.err
+    assert sentence not in second.err
+
+
 def test_nobody_is_there_to_approve(root):
     with serving(says(READ), says(EDIT), says("I may not.")) as server:
         done = here(server, "-p", "Print new.")

@@ -31,10 +31,9 @@ def ran(tmp_path, monkeypatch, command, *answers, options=()):
 
 
 def told(done, options, place):
-    """What the person is told at the beginning or at the end of a run."""
-    if "--stream-json" in options:
-        return done.lines[place]["notes"]
-    return [line.removeprefix("warning: ") for line in done.err.splitlines() if line.startswith("warning")]
+    """What the person is told of servers at the beginning or at the end of a run."""
+    notes = done.lines[place]["notes"] if "--stream-json" in options else done.err.splitlines()
+    return [note.removeprefix("warning: ") for note in notes if "MCP server" in note]
 
 
 @pytest.mark.parametrize("options", FORMS, ids=["text", "json", "stream"])

@@ -1,6 +1,7 @@
 """The four file tools over one record of what was seen, in a real folder."""
 
 import asyncio
+import re
 
 import msgspec
 
@@ -65,5 +66,9 @@ def code(result):
     return result.envelope.error.code if result.envelope.error else ""
 
 
+HEADING = re.compile(r"\A\([^\n]*, modified \d{4}-\d\d-\d\dT[^\n]*\)\n?")
+
+
 def text(result):
-    return result.envelope.text
+    """What a tool said, without the heading that Read puts above the lines."""
+    return HEADING.sub("", result.envelope.text)

@@ -95,7 +95,7 @@ def test_a_digest_keeps_the_headline_and_the_first_rows_of_the_diff(tools):
     assert text(result).startswith("Edited `a.txt`: 30 replacements, lines 1-30 of 30.")
     lines = text(result).split("\n")
     assert len(lines) == 53, "headline, heading, 50 rows and how many are left out"
-    assert lines[-1] == "(11 more rows of the diff)"
+    assert lines[-1] == "(10 more rows of the diff)"
     use = recognize_tool(ToolCall("c", "Edit", {"path": "a.txt", "old_string": "row", "new_string": "line"}))
     assert choose_lines(use, lines, CODE)[:2] == [0, 1]
 

@@ -47,6 +47,18 @@ def test_lines_stand_behind_their_numbers(tools):
     assert result.shown == "4 of 4 lines"
 
 
+def test_a_heading_names_the_file_its_lines_and_when_it_was_changed(tools):
+    put(tools, "a.txt", "one\ntwo\n")
+    os.utime(tools.root / "a.txt", (1_700_000_000, 1_700_000_000))
+    assert (
+        tools.read("a.txt").envelope.text.split("\n")[0] == "(a.txt: 2 lines, modified 2023-11-14T22:13:20Z)"
+    )
+    put(tools, "a.txt", "one\nother\n")
+    os.utime(tools.root / "a.txt", (1_700_000_060, 1_700_000_060))
+    again = tools.read("a.txt").envelope.text
+    assert again.split("\n")[0] == "(a.txt: 2 lines, modified 2023-11-14T22:14:20Z, modified_externally)"
+
+
 def test_packing_recognises_the_lines(tools):
     lines = [f"row {n} {'x' * (n % 7)}" for n in range(1, 1201)]
     put(tools, "a.txt", "\n".join(lines) + "\n")

@@ -126,7 +126,8 @@ def written_content(arguments: Mapping[str, Json]) -> str | None:
 def shows_file(use: ToolUse, text: str) -> bool:
     """Whether a read returned what is in the file, not a message about it: few tools say that they failed."""
     rows = text.rstrip().split("\n", FEWEST)
-    if not use.command and (found := _NUMBER.match(rows[0])) and found[2] != ":":
+    first = next((row for row in rows if not row.startswith("(")), "")
+    if not use.command and (found := _NUMBER.match(first)) and found[2] != ":":
         return True
     return (len(rows) >= FEWEST or rows[0].lstrip()[:1] == "{") and not _FAILED.match(text)
 
@@ -143,7 +144,7 @@ def read_range(use: ToolUse, text: str) -> LineRange:
     if not use.command:
         first = next((int(m[1]) for row in rows[:EDGE_ROWS] if (m := _NUMBER.match(row))), 0)
         last = next((int(m[1]) for row in reversed(rows[-EDGE_ROWS:]) if (m := _NUMBER.match(row))), 0)
-        if 0 < first <= last < first + len(rows) and (last - first + 1) * 2 >= len(rows):
+        if 0 < first <= last < first + len(rows) and (last - first + 1) * 2 >= _without_remarks(rows):
             return first, last
     if use.first == FROM_END:
         return 0, 0
@@ -159,8 +160,13 @@ def _numbered(use: ToolUse, rows: Sequence[str]) -> dict[int, str]:
     in_order = all(b[0] == a[0] + 1 for a, b in pairwise(found))
     # A few lines such as `404: not found` are no listing.
     sure = len(found) >= FEWEST or all(separator != ":" for _, separator, _ in found)
-    is_listing = in_order and sure and len(found) * 2 >= len(rows)
+    is_listing = in_order and sure and len(found) * 2 >= _without_remarks(rows)
     return {number: row for number, _, row in found} if is_listing else {}
+
+
+def _without_remarks(rows: Sequence[str]) -> int:
+    """How many rows there are besides those in brackets, with which a tool speaks about a file."""
+    return sum(not row.startswith("(") for row in rows)
 
 
 def _counted(use: ToolUse, rows: Sequence[str]) -> FileLines:

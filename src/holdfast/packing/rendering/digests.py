@@ -68,6 +68,11 @@ def _first(count: int, lines: list[str]) -> list[int]:
     return filled[:count]
 
 
+def _is_remark(lines: list[str]) -> bool:
+    """Whether the first line speaks about a file, and is none of its lines."""
+    return bool(lines) and lines[0].startswith("(")
+
+
 def _first_entries(count: int, lines: list[str]) -> list[int]:
     """The first entries of a listing, and a heading above them, which does not count."""
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
@@ -136,7 +141,7 @@ _CHOOSERS: dict[ToolKind, _Chooser] = {
     "ls": lambda lines, profile: _first_entries(profile.ls_entries, lines),
     "glob": lambda lines, profile: _first_entries(profile.glob_entries, lines),
     "grep": _choose_grep,
-    "read": lambda lines, profile: list(range(min(len(lines), profile.read_lines))),
+    "read": lambda lines, profile: list(range(min(len(lines), profile.read_lines + _is_remark(lines)))),
     "edit": lambda lines, profile: _first_changes(profile.edit_diff_lines, lines),
     "multiedit": lambda lines, profile: _first_changes(profile.edit_diff_lines, lines),
     "write": lambda lines, profile: _first_changes(profile.write_diff_lines, lines),

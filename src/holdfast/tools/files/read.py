@@ -13,6 +13,7 @@ import asyncio
 import codecs
 import contextlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, BinaryIO
 
@@ -252,9 +253,9 @@ def _result(reading: _Reading) -> ToolResult:
     # One row, so that of a file of one line still half the rows are numbered.
     notes = [f"({note})"] if note else []
     notes += _outside_rows(reading, len(rows) - len(notes))
-    head = []
+    head = [_heading(reading)]
     if selection.column > 1:
-        head = [f"(lines from character {selection.column} on; what comes before it is left out)"]
+        head += [f"(lines from character {selection.column} on; what comes before it is left out)"]
     data: dict[str, Json] = {
         **file.facts(),
         "first": selection.first if rows else 0,
@@ -269,6 +270,14 @@ def _result(reading: _Reading) -> ToolResult:
     text, context = "\n".join([*head, *rows, *notes]), {"path": file.place.shown}
     amount = f"{len(rows)} of {file.total_lines} lines" if file.total_lines else "empty"
     return tool_result(text, amount, data=data, context=context, is_partial=reading.is_cut)
+
+
+def _heading(reading: _Reading) -> str:
+    """The file, its size, when it was changed and, first of all that a digest keeps, whether by somebody else."""
+    file = reading.file
+    changed = datetime.fromtimestamp(file.status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    outside = ", modified_externally" if reading.outside else ""
+    return f"({file.place.shown}: {count_noun(file.total_lines, 'line')}, modified {changed}{outside})"
 
 
 def _notes(reading: _Reading, escaped: int) -> Iterator[str]:
