@@ -138,6 +138,7 @@ def test_a_bad_rule_is_refused_with_a_sentence(rule, sentence):
         ("npm --version", "Bash(npm --version)"),
         ("go test ./...", "Bash(go test:*)"),
         ("pytest -x tests/*.py", "Bash(pytest:*)"),
+        ("sed -i s/a/b/ f", "Bash(sed -i s/a/b/ f)"),
         ("make lint", "Bash(make lint:*)"),
         ("python x.py", "Bash(python x.py)"),
         ("python *.py", ""),
@@ -156,6 +157,11 @@ def test_the_rule_that_is_offered(command, rule):
     assert rule_for(command) == rule
     assert not rule or granted(command, rule) == "write"
     assert rule_for(command, "network") == (f"{rule} with network" if rule else "")
+
+
+def test_without_a_sandbox_a_program_is_not_offered_by_its_name_alone():
+    assert rule_for("touch a", is_held=False) == "Bash(touch a)"
+    assert rule_for("npm install a", is_held=False) == "Bash(npm install:*)"
 
 
 @given(SHELL_TEXT | st.text(max_size=30))

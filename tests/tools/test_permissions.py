@@ -125,6 +125,7 @@ def test_in_a_sandbox_a_persons_rules_still_hold():
         ("docker ps", "", "allow", FULL),
         ("docker ps && cat /etc/shadow", "", "ask", WRITE),
         ("docker ps && cat a", "", "allow", FULL),
+        ("docker ps && git status -s", "", "ask", WRITE),
         ("cd sub && npm install x", "", "allow", NETWORK),
         ("git show HEAD", "", "allow", READ),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.tools.permissions.decision import is_spelled_outside
 from holdfast.tools.permissions.plain_commands import NotPlainError, split_commands
-from holdfast.tools.permissions.reading_commands import why_not_reading
+from holdfast.tools.permissions.reading_commands import StrictScope, why_not_reading
 
 HERE = Path(__file__).parent
 ORDINARY = [line for line in (HERE / "reading_commands.txt").read_text("utf-8").splitlines() if line]
@@ -24,7 +24,7 @@ def test_few_ordinary_commands_are_asked_about():
 
 
 def only_reads(command, *, in_sandbox=True):
-    return why_not_reading(command, None if in_sandbox else is_spelled_outside) is None
+    return why_not_reading(command, None if in_sandbox else StrictScope(is_spelled_outside)) is None
 
 
 def rows():
@@ -86,6 +86,13 @@ def test_where_a_mistake_would_count_no_more_is_called_reading():
         "cd src",
         "xargs cat",
         "tar tf a:b",
+        "git tag +2",
+        "git branch +x",
+        "uniq pair/*",
+        "sed -n s,a/*,x,p README",
+        "rg x",
+        "rg --files",
+        "git remote show show",
     ],
 )
 def test_what_could_do_more_in_the_wrong_place_is_no_reading_there(command):
@@ -105,7 +112,6 @@ def test_what_could_do_more_in_the_wrong_place_is_no_reading_there(command):
         "find . -name '*.py' -type f",
         "sort -k2 a | uniq -c",
         "cut -d: -f1 a",
-        "rg -n foo -g '*.py'",
         "date +%F",
     ],
 )
@@ -152,6 +158,10 @@ def test_the_usual_ways_to_look_are_reading_everywhere(command):
         "tr\\\nuncate -s 0 a",
         "cat ../sec\\\nret",
         "cat n\r",
+        'cat "\\\x01\x7f"',
+        "do[\n ]b{}",
+        "git tag +2",
+        "git branch +x",
         "cat a=~/key",
         "cat a:~/key",
         "sort ''*",
@@ -286,6 +296,12 @@ def test_what_only_reads_in_another_form_is_known(command):
 def test_what_runs_settings_of_the_project_reads_only_in_a_sandbox(command):
     assert only_reads(command)
     assert not only_reads(command, in_sandbox=False)
+
+
+def test_git_reads_strictly_only_in_a_repository_of_the_workspace():
+    for command in ("git diff", "git status -s", "ls && git log -p"):
+        assert why_not_reading(command, StrictScope(is_spelled_outside)) is None
+        assert why_not_reading(command, StrictScope(is_spelled_outside, has_git=False))
 
 
 @given(st.text(max_size=60) | st.text(alphabet="ab $`'\"\\|&;<>(){}*?[]~!#=\n-/", max_size=60))

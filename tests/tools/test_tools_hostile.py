@@ -251,7 +251,59 @@ def test_parts_of_a_repository_that_name_programs_cannot_be_planted(root, kind):
     assert (root / "made").exists()
     assert not (root / ".git" / "hooks").exists()
     assert not (root / ".git" / "commondir").exists()
-    assert "commondir`, which names programs that Git runs" in said.text
+    assert "commondir` was removed: it names programs that Git runs" in said.text
+
+
+@pytest.mark.parametrize(
+    ("attempt", "path"),
+    [
+        ("git --version; echo ../evil > .git/commondir; chmod 555 .git", ".git/commondir"),
+        ("git --version; mkdir .git/modules/sub/hooks", ".git/modules/sub/hooks"),
+        ("git --version; echo x > .git/modules/sub/commondir", ".git/modules/sub/commondir"),
+    ],
+    ids=["mode", "hooks", "commondir"],
+)
+def test_what_is_planted_is_removed_wherever_it_is_and_whatever_the_mode(root, attempt, path):
+    try:
+        sandbox = find_sandbox("bubblewrap")
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q")
+    (root / ".git" / "modules" / "sub").mkdir(parents=True)
+    (root / ".git" / "modules" / "sub" / "HEAD").write_text("ref: refs/heads/main\n")
+    run(root, attempt, sandbox=sandbox)
+    assert not (root / path).exists()
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+def test_a_link_to_hooks_or_to_the_repository_is_put_back(root, kind):
+    try:
+        sandbox = find_sandbox(kind)
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q", "--separate-git-dir", str(root / "store"))
+    (root / ".git").unlink()
+    (root / ".git").symlink_to("store")
+    shutil.rmtree(root / "store" / "hooks")
+    (root / "shared-hooks").mkdir()
+    (root / "store" / "hooks").symlink_to("../shared-hooks")
+    run(root, "git --version; rm .git/hooks && mkdir .git/hooks; rm .git; mkdir .git", sandbox=sandbox)
+    assert (root / ".git").is_symlink()
+    assert (root / ".git" / "hooks").is_symlink()
+
+
+def test_the_file_of_a_submodule_cannot_point_elsewhere_in_bubblewrap(root):
+    try:
+        sandbox = find_sandbox("bubblewrap")
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q")
+    (root / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./x\n')
+    (root / "sub").mkdir()
+    (root / "sub" / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    run(root, "rm -f sub/.git; mkdir sub/.git; echo x > sub/.git; mv sub/.git y; touch made", sandbox=sandbox)
+    assert (root / "made").exists()
+    assert (root / "sub" / ".git").read_text() == "gitdir: ../.git/modules/sub\n"
 
 
 @pytest.mark.parametrize("inner", ["modules/sub", "modules/deep/sub", "worktrees/tree"])

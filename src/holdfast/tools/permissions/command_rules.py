@@ -126,11 +126,12 @@ def _rank(grant: CommandGrant) -> int:
     return LEVELS.index(grant.access)
 
 
-def rule_for(command: str, access: Access | None = None) -> str:
+def rule_for(command: str, access: Access | None = None, *, is_held: bool = True) -> str:
     """The rule that would allow a command and its like; empty where there is none.
 
     A program with sub-commands is named with its sub-command, one of a list alone, and any other command as a
-    whole: nobody can tell which words of it matter. So is one with full access, which nothing holds.
+    whole: nobody can tell which words of it matter. So is one with full access, which nothing holds, and without a
+    sandbox one whose name says little.
     """
     try:
         commands = split_commands(command)
@@ -138,6 +139,7 @@ def rule_for(command: str, access: Access | None = None) -> str:
         return ""
     texts = commands[0].texts
     length = _naming_words(texts) if access != "full" else 0
+    length = 0 if length == 1 and not is_held else length
     if len(commands) > 1 or any(word.has_glob for word in commands[0].words[: length or None]):
         return ""
     level = f" with {access}" if access else ""

@@ -16,7 +16,12 @@ from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, MEANINGS, Access, SandboxState, is_above
 from holdfast.tools.permissions.command_rules import CommandGrant, CommandRule, find_grant, rule_for
 from holdfast.tools.permissions.plain_commands import LiteralWord, PlainCommand
-from holdfast.tools.permissions.reading_commands import LeadsOut, why_not_reading, why_not_reading_one
+from holdfast.tools.permissions.reading_commands import (
+    LeadsOut,
+    StrictScope,
+    why_not_reading,
+    why_not_reading_one,
+)
 from holdfast.tools.permissions.tool_rules import (
     COVERS,
     HARMLESS_TOOLS,
@@ -51,6 +56,8 @@ class CallContext(Struct, frozen=True):
     path: str = ""
     is_read_only: bool = False
     leads_out: LeadsOut = is_spelled_outside
+    has_repository: bool = True
+    """Whether the workspace is the top of a repository of its own."""
     sandbox: SandboxState = "missing"
 
 
@@ -99,8 +106,11 @@ def rule_to_offer(call: ToolCall, context: CallContext) -> str:
     tool."""
     if call.name == "Bash":
         command, access = call.arguments.get("command"), _asked_access(call)
-        is_more = context.sandbox == "holds" and access in ("network", "full")
-        return rule_for(command, access if is_more else None) if isinstance(command, str) else ""
+        if not isinstance(command, str):
+            return ""
+        is_held = context.sandbox == "holds"
+        is_more = is_held and access in ("network", "full")
+        return rule_for(command, access if is_more else None, is_held=is_held)
     if call.name not in PATH_TOOLS:
         name = meant_tool(call)
         return name if name.startswith("mcp__") else ""
@@ -164,7 +174,9 @@ def _decide_command(
     if denied := _find_rule(permissions.commands.deny, command):
         rule, part = denied
         return PermissionDecision("deny", f"the rule `{rule}` denies it", part=part, rule=rule, access=usual)
-    trouble = why_not_reading(command, None if is_held else context.leads_out)
+    trouble = why_not_reading(
+        command, None if is_held else StrictScope(context.leads_out, context.has_repository)
+    )
     if mode == "plan" and trouble:
         reason = f"{PLAN}, and there is no sandbox to hold a command: {trouble.reason}"
         return PermissionDecision("deny", reason, part=trouble.part, rule="plan mode", access=usual)
@@ -208,18 +220,14 @@ def _find_rule(rules: tuple[CommandRule, ...], command: str) -> tuple[str, str] 
 def _find_grant(
     rules: tuple[CommandRule, ...], command: str, usual: Access, context: CallContext
 ) -> CommandGrant | None:
-    held = find_grant(rules, command, usual=usual, reads=partial(_reads_beside, leads_out=leads_nowhere))
+    held = find_grant(rules, command, usual=usual, reads=partial(_reads_beside, scope=StrictScope()))
     if held is None or held.access != "full":
         return held
-    # What reads beside a command with full access can read everything too.
-    return find_grant(rules, command, usual=usual, reads=partial(_reads_beside, leads_out=context.leads_out))
+    # What reads beside a command with full access can read everything too, and runs what commands left in `.git`.
+    scope = StrictScope(context.leads_out, context.sandbox != "holds" and context.has_repository)
+    return find_grant(rules, command, usual=usual, reads=partial(_reads_beside, scope=scope))
 
 
-def leads_nowhere(_word: LiteralWord) -> bool:
-    """For where a sandbox holds what can be read."""
-    return False
-
-
-def _reads_beside(command: PlainCommand, *, leads_out: LeadsOut) -> bool:
+def _reads_beside(command: PlainCommand, *, scope: StrictScope) -> bool:
     """Whether a command may run at the level of another that a rule allows."""
-    return not why_not_reading_one(command, leads_out)
+    return not why_not_reading_one(command, scope)

@@ -198,7 +198,8 @@ def call_context(
             path = (place.inner or ".") if place.root == workspace.roots[0] else place.path
     roots = (*workspace.roots, *map(os.path.realpath, folders))
     leads_out = partial(_leads_out, cwd=workspace.locate(cwd).path, roots=roots)
-    return CallContext(path, is_read_only, leads_out, sandbox)
+    has_repository = os.path.lexists(os.path.join(workspace.roots[0], ".git"))  # noqa: PTH118
+    return CallContext(path, is_read_only, leads_out, has_repository, sandbox)
 
 
 def _denial(call: ToolCall, decision: PermissionDecision) -> ToolResult:

@@ -26,6 +26,7 @@ _GLOB = re.compile(r"[*?\[]")
 _RESERVED = frozenset(
     "! if then elif else fi for while until do done case esac select function coproc".split()
 )
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
@@ -53,6 +54,8 @@ class NotPlainError(Exception):
 def split_commands(text: str) -> list[PlainCommand]:
     """The simple commands of a text, in order. NotPlainError if there is anything else."""
     text = text.strip(" \t\n")
+    if control := _CONTROL.search(text):
+        raise NotPlainError(f"it has the control character {control[0]!r}")
     if len(text) > LONGEST:
         raise NotPlainError(f"it has more than {LONGEST:,} characters")
     commands: list[PlainCommand] = []
@@ -82,7 +85,7 @@ def _command(words: list[LiteralWord], text: str) -> PlainCommand:
         raise NotPlainError("a command is missing in it")
     if _ASSIGNMENT.match(words[0].text):
         raise NotPlainError(f"it sets a variable (`{words[0].text.split('=')[0]}`)")
-    if words[0].text in _RESERVED:
+    if words[0].text in _RESERVED or ("[" in words[0].text and words[0].text != "["):
         raise NotPlainError(f"`{words[0].text}` makes it more than plain words")
     return PlainCommand(tuple(words), text.strip())
 

@@ -30,6 +30,14 @@ LeadsOut = Callable[[LiteralWord], bool]
 """Whether a word, taken as a path, leads to a file outside the workspace."""
 
 
+class StrictScope(Struct, frozen=True):
+    """Where a mistake would count: what may be read there. Without `leads_out` a sandbox holds that."""
+
+    leads_out: LeadsOut | None = None
+    has_git: bool = True
+    """Whether the repository that Git would find is the workspace's own, and no command could have made it."""
+
+
 class ReadingRule(Struct, frozen=True):
     """A row of the table: words that a command begins with, and what it may not have besides."""
 
@@ -38,7 +46,9 @@ class ReadingRule(Struct, frozen=True):
     only: tuple[str, ...] = ()
     """The only words that may follow, if there are any here."""
     operands: bool = True
-    """Whether words that are no options may follow; those with a plus sign always may."""
+    """Whether words that are no options may follow,"""
+    plus: bool = False
+    """or at least those with a plus sign, as in `date +%F`."""
     unless: tuple[str, ...] = ()
     """Options that permit operands although `operands` is false."""
 
@@ -50,20 +60,20 @@ class NotReading(Struct, frozen=True):
     part: str
 
 
-def why_not_reading(command: str, leads_out: LeadsOut | None = None) -> NotReading | None:
-    """None for a command that only reads. `leads_out` is for where a mistake would count."""
+def why_not_reading(command: str, scope: StrictScope | None = None) -> NotReading | None:
+    """None for a command that only reads. `scope` is for where a mistake would count."""
     try:
         commands = split_commands(command)
     except NotPlainError as error:
         return NotReading(str(error), command)
-    reasons = ((one.text, why_not_reading_one(one, leads_out)) for one in commands)
+    reasons = ((one.text, why_not_reading_one(one, scope)) for one in commands)
     return next((NotReading(reason, part) for part, reason in reasons if reason), None)
 
 
-def why_not_reading_one(command: PlainCommand, leads_out: LeadsOut | None = None) -> str:
+def why_not_reading_one(command: PlainCommand, scope: StrictScope | None = None) -> str:
     """Why a plain command may do more than read; empty if it does not."""
-    if leads_out:
-        return _why_not(command.words, command.text) or _why_not_strictly(command.words, leads_out)
+    if scope:
+        return _why_not(command.words, command.text) or _why_not_strictly(command.words, scope)
     outer, inner = _parts(_without_git_options(command.words))
     reason = _why_not(outer, command.text) if outer else ""
     return reason or (why_not_reading_one(PlainCommand(tuple(inner), command.text)) if inner else "")
@@ -79,23 +89,30 @@ def _why_not(words: Sequence[LiteralWord], text: str) -> str:
     return "" if is_reading else f"`{text}` may do more than read"
 
 
-def _why_not_strictly(words: Sequence[LiteralWord], leads_out: LeadsOut) -> str:
+def _why_not_strictly(words: Sequence[LiteralWord], scope: StrictScope) -> str:
     """What speaks against a command that only reads, where a mistake would count."""
+    program = words[0].text
     allowed, length = _strict(words)
     if allowed is None:
-        return f"`{words[0].text}` counts as reading only at the access level `read`"
-    # It changes what the paths behind it mean.
-    if words[0].text == "cd" and leads_out(LiteralWord("/")):
+        return f"`{program}` counts as reading only at the access level `read`"
+    if program == "git" and not scope.has_git:
+        return "the repository that `git` finds may be another one"
+    if program == "cd" and scope.leads_out:
         return "`cd` changes where its paths lead"
     for word in words[length:]:
         if word.text.startswith("-") and word.text != "-":
             if word.has_glob or not _is_allowed(word.text, allowed):
-                return f"`{words[0].text} {word.text}` counts as reading only at the access level `read`"
-        elif len(word.text) > LONGEST_PATH or (word.has_glob and not _CLEAR_GLOB.fullmatch(word.text)):
+                return f"`{program} {word.text}` counts as reading only at the access level `read`"
+        elif len(word.text) > LONGEST_PATH or (word.has_glob and not _is_clear(word, program)):
             return f"`{word.text[:40]}` may mean anything"
-        elif leads_out(word):
+        elif scope.leads_out and scope.leads_out(word):
             return f"`{word.text}` is outside the workspace"
     return ""
+
+
+def _is_clear(word: LiteralWord, program: str) -> bool:
+    """Whether all that a pattern can become are paths for a program that only reads them."""
+    return program not in _SCRIPTS and bool(_CLEAR_GLOB.fullmatch(word.text))
 
 
 def _is_allowed(option: str, allowed: Sequence[str]) -> bool:
@@ -133,7 +150,7 @@ def _reads(
     if any(_is_refused(option, rule.refuse) for option in options):
         return False
     operands = [word for word in rest if word not in options]
-    if operands and not rule.operands and not all(word.startswith("+") for word in operands):
+    if operands and not rule.operands and not (rule.plus and all(word.startswith("+") for word in operands)):
         return any(option.split("=", 1)[0] in rule.unless for option in options)
     return reads is None or reads(rest)
 
@@ -249,6 +266,7 @@ def _rules() -> dict[str, ReadingRule]:
             refuse=tuple(row.get("refuse", "").split()),
             only=tuple(row.get("only", "").split()),
             operands=row.get("operands", True),
+            plus=row.get("plus", False),
             unless=tuple(row.get("unless", "").split()),
         )
         for name in row["names"]:

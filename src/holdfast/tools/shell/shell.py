@@ -30,7 +30,7 @@ from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.hidden_files import hidden_paths
 from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
-from holdfast.tools.shell.repository_guard import missing_guards, names_git, remove_planted
+from holdfast.tools.shell.repository_guard import GuardState, look_before, names_git, put_back
 from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob
 from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, SessionNetwork, Unconfined
 from holdfast.tools.workspace import Workspace
@@ -218,7 +218,7 @@ class Shell:
         if self._turn is None or self._turn[0] is not loop:
             self._turn = (loop, asyncio.Lock())
         async with self._turn[1]:
-            absent = missing_guards(workspace.roots) if self._holds_git else []
+            before = look_before(workspace.roots) if self._holds_git else GuardState()
             job = self.start(
                 command, workspace, seconds=seconds, separate_stderr=separate_stderr, may_use_git=True
             )
@@ -229,9 +229,8 @@ class Shell:
                 await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=self._longest_end)
                 raise
             finally:
-                removed = remove_planted(absent)
-            planted = [f"(Removed `{path}`, which names programs that Git runs.)" for path in removed]
-            return job, ending, "\n".join(filter(None, [self._move(ending, workspace), *planted]))
+                undone = put_back(before)
+            return job, ending, "\n".join(filter(None, [self._move(ending, workspace), *undone]))
 
     @property
     def _holds_git(self) -> bool:
