@@ -56,13 +56,9 @@ class Approver(Protocol):
 
 
 class UnattendedApprover(Struct, frozen=True):
-    """Nobody is there to ask: what no rule allows is denied, or what no rule denies is allowed."""
-
-    policy: Literal["deny", "allow"] = "deny"
+    """Nobody is there to ask: what no rule allows is denied."""
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
-        if self.policy == "allow":
-            return ApprovalAnswer("once", by="policy")
         offered = f"the rule `{question.offered_rule}` would allow it; " if question.offered_rule else ""
         return ApprovalAnswer(
             "deny", f"{offered}nobody is there to approve it: {question.reason}", by="policy"
