@@ -159,11 +159,14 @@ def _start(window: WindowView) -> int:
 
 
 def _ends(window: WindowView) -> Iterator[int]:
-    """Where a range may end, the least first: before the rounds a profile keeps, before the floor of those, before
-    the newest steps of a long round."""
-    zones = divide_steps(window)
+    """Where a range may end, the least first: before the rounds a profile keeps, then with one of those less at a
+    time down to their floor, and before the newest steps of a long round."""
+    zones, steps = divide_steps(window), window.transcript.steps
     newest = (*zones.recent, *zones.newest)
-    for staying in ((*zones.spare, *zones.long, *newest), (*zones.long, *newest), newest):
+    for first in zones.spare:
+        if first == zones.spare.start or steps[first - 1].round < steps[first].round:
+            yield _end(window, (*range(first, zones.spare.stop), *zones.long, *newest))
+    for staying in ((*zones.long, *newest), newest):
         yield _end(window, staying)
 
 

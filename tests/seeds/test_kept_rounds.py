@@ -1,0 +1,41 @@
+"""How many rounds stay whole, as the design documents ask for it.
+
+Each test names the rows of docs/seeds.md that it stands for.
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from holdfast.compaction.plan import plan_compaction
+from holdfast.packing.profile import BUILT_IN
+from holdfast.session import Session
+
+
+def rounds_left(profile, keep, *, rounds=14, lines=12):
+    """The rounds that a summary asked for now would leave whole."""
+    chosen = replace(BUILT_IN[profile].scaled_to(12_000), keep=keep)
+    with Session(profile=chosen) as session:
+        for number in range(rounds):
+            session.append({"role": "user", "content": f"Do part {number}."})
+            call = {"id": f"c{number}", "type": "function", "function": {"name": "Look", "arguments": "{}"}}
+            session.append({"role": "assistant", "content": "I look.", "tool_calls": [call]})
+            text = "\n".join(f"part {number}, line {n}, with some words of its own" for n in range(lines))
+            session.append({"role": "tool", "tool_call_id": f"c{number}", "content": text})
+            session.append({"role": "assistant", "content": f"Part {number} is done."})
+        view = session.window.view()
+        plan = plan_compaction(view, manual=True)
+        return rounds if plan is None else sum(at >= plan.end for at in view.transcript.rounds)
+
+
+@pytest.mark.parametrize("profile", ["code", "draft16k", "review"])
+@pytest.mark.parametrize("lines", [4, 12, 40, 90])
+def test_a_larger_keep_never_keeps_less(profile, lines):
+    """001-13, 000-38: a summary gives up one kept round at a time, and only as many as it must."""
+    left = [rounds_left(profile, keep, lines=lines) for keep in range(BUILT_IN[profile].keep_floor, 12)]
+    assert left == sorted(left), left
+
+
+def test_all_kept_rounds_stay_where_there_is_room():
+    """001-49, 004-12."""
+    assert rounds_left("code", 10, lines=4) >= 10
+    assert rounds_left("draft16k", 5, lines=4) >= 5
