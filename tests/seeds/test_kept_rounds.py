@@ -39,3 +39,36 @@ def test_all_kept_rounds_stay_where_there_is_room():
     """001-49, 004-12."""
     assert rounds_left("code", 10, lines=4) >= 10
     assert rounds_left("draft16k", 5, lines=4) >= 5
+
+
+def shown_rounds(rounds, steps):
+    """The rounds that a review still shows, and how many messages it sends."""
+    with Session(profile="review") as session:
+        for number in range(rounds):
+            session.append({"role": "user", "content": f"Look at part {number}."})
+            for step in range(steps):
+                id_ = f"c{number}-{step}"
+                call = {"id": id_, "type": "function", "function": {"name": "Look", "arguments": "{}"}}
+                session.append({"role": "assistant", "content": "I look.", "tool_calls": [call]})
+                session.append({"role": "tool", "tool_call_id": id_, "content": f"seen {id_}"})
+            session.append({"role": "assistant", "content": f"Part {number} is fine."})
+            packed = session.pack()
+        texts = [str(message.get("content")) for message in packed.messages]
+        shown = {n for n in range(rounds) for text in texts if text == f"Look at part {n}."}
+        return shown, len(packed.messages)
+
+
+def test_the_cap_on_messages_leaves_the_rounds_that_a_review_keeps():
+    """002-18."""
+    keep, most = BUILT_IN["review"].keep, BUILT_IN["review"].max_messages
+    for rounds in range(8, 20):
+        shown, messages = shown_rounds(rounds, steps=1)
+        assert set(range(rounds - keep, rounds)) <= shown, (rounds, shown)
+        assert messages <= most + 4
+
+
+def test_the_cap_on_messages_holds_where_the_kept_rounds_are_more():
+    """002-02: the cap is the safety net."""
+    shown, messages = shown_rounds(9, steps=6)
+    assert messages <= BUILT_IN["review"].max_messages + 2
+    assert {7, 8} <= shown

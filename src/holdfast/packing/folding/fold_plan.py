@@ -186,14 +186,22 @@ def _lower_layer(draft: FoldDraft, zones: Zones, due: FoldTrigger) -> None:
 
 
 def _lower_messages(draft: FoldDraft, zones: Zones) -> None:
-    """Well below the cap on messages: whole old rounds first, then steps of the rounds that stay."""
+    """Well below the cap on messages: whole old rounds first. What the profile keeps gives way only as far as the
+    cap demands, whole rounds above the floor first, then steps of the rounds that stay."""
+    profile = draft.view.profile
+    most = profile.max_messages
 
-    def excess() -> bool:
-        return draft.messages > draft.view.profile.max_messages // 2
+    def is_above_half() -> bool:
+        return draft.messages > most // 2
 
-    hide_rounds(draft, zones, excess)
-    steps = (*zones.old, *zones.spare, *zones.long, *zones.recent, *zones.newest[:-1])
-    lower_until(draft, steps, "gone", 0, excess)
+    def is_near_cap() -> bool:
+        return draft.messages > most * 3 // 4
+
+    hide_rounds(draft, zones, is_above_half, keep=profile.keep if profile.keep_unit == "rounds" else 0)
+    lower_until(draft, zones.old, "gone", 0, is_above_half)
+    hide_rounds(draft, zones, is_near_cap)
+    steps = (*zones.spare, *zones.long, *zones.recent, *zones.newest[:-1])
+    lower_until(draft, steps, "gone", 0, is_near_cap)
 
 
 def _fold_ended_rounds(draft: FoldDraft) -> None:

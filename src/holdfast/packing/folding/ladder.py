@@ -120,12 +120,14 @@ def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     _clip_current_users(draft, excess)
 
 
-def hide_rounds(draft: FoldDraft, zones: Zones, excess: IsTooLarge) -> None:
-    """Whole old rounds into one note, oldest first and well below the limit, so that it happens rarely."""
+def hide_rounds(draft: FoldDraft, zones: Zones, excess: IsTooLarge, *, keep: int = 0) -> None:
+    """Whole old rounds into one note, oldest first and well below the limit, so that it happens rarely. The newest
+    `keep` rounds stay, and in any case the floor of the profile."""
     view, rounds = draft.view, draft.view.transcript.rounds
     users = (i for i in view.transcript.items if isinstance(i, User) and i.entry in view.hidden)
     hidden = max((u.position for u in users), default=0)
-    for start in rounds[1 : _first_kept_round(view, zones) + 1]:
+    last = min(_first_kept_round(view, zones), len(rounds) - keep)
+    for start in rounds[1 : last + 1] if last > 0 else ():
         if not excess():
             return
         if start > hidden + 1:
