@@ -5,13 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from holdfast.events import AssistantReplied, LogStarted, ToolReturned
+from holdfast.messages import Text, ToolCall
 from holdfast.terminal.cards import describe_call, diff_rows, diff_totals, render_card, render_diff
+from holdfast.terminal.event_view import earlier_pieces
 from holdfast.terminal.interface import CallCard, ReplyPiece, StatusFigures, TodoLine, UserPiece
 from holdfast.terminal.piece_widgets import render_markdown
 from holdfast.terminal.safe_text import sanitize, truncate
 from holdfast.terminal.status_line import current_branch, format_tokens
 from holdfast.terminal.transcript_view import KEPT, MOST_WIDGETS
 from holdfast.terminal.widgets import render_status, render_todos
+from support.logs import chained
 from support.terminal_session import Terminal, driven
 
 DIFF = """--- a.py
@@ -208,3 +212,12 @@ def test_blank_lines_of_code_stay_and_others_are_drawn_together():
         "",
         "end",
     ]
+
+
+@pytest.mark.parametrize(("text", "state"), [("Exit code: 0\nfine", "done"), ("Exit code: 2\nno", "failed")])
+def test_a_command_that_failed_is_marked_as_failed(text, state):
+    called = AssistantReplied((ToolCall("b", "Bash", {"command": "make"}),), "")
+    entries = chained([LogStarted(), called, ToolReturned("b", "Bash", (Text(text),))])
+    (card,) = earlier_pieces(entries)
+    assert isinstance(card, CallCard)
+    assert card.state == state

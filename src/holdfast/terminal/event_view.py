@@ -4,6 +4,7 @@ Rule: it only watches; what it misses is in the log. A resumed session looks as 
 finished is marked, not hidden. What sub-agents of a sub-agent spend is counted with it; what they do is not shown.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable
 
@@ -74,6 +75,7 @@ def spent_with(notice: Notice, bill: PriceOf) -> list[tuple[Usage | None, float 
 
 
 DENIED = ("ACCESS_DENIED", "The user denied")
+_FAILED_EXIT = re.compile(r"Exit code: [1-9]")
 SUMMARIZED = "earlier work was summarized."
 
 
@@ -82,7 +84,8 @@ def _finish_card(card: CallCard, parts: tuple[UserPart, ...], shown: str, *, is_
     card.full = joined_text(parts)
     card.shown = shown or card.full
     if not is_error:
-        card.state = "done"
+        has_failed = card.name == "Bash" and _FAILED_EXIT.match(card.full)
+        card.state = "failed" if has_failed else "done"
     elif is_uncertain(card.full):
         card.state = "uncertain"
     else:
