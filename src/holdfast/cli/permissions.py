@@ -89,6 +89,8 @@ def check(
     _, permissions, distrust = load_permissions(root, os.environ, allow=allow, trusts=trusts)
     if distrust:
         note(distrust)
+    if trusts:
+        note("what the configuration of this folder widens is trusted from now on")
     workspace, is_off = Workspace([root]), (sandbox or permissions.sandbox) == "off"
     for text in _commands(by_null=by_null):
         call = ToolCall("check", "Bash", {"command": text, "access": access or ""})
