@@ -1,5 +1,6 @@
 """The program as a process: streams, pipes, signals, terminals, shells, and what it loads."""
 
+import contextlib
 import os
 import re
 import signal
@@ -131,6 +132,15 @@ def test_a_full_disk_is_said() -> None:
     assert b"error: the output cannot be written: No space left on device\n" in done.stderr
 
 
+def interrupted(running: "subprocess.Popen[bytes]") -> tuple[bytes, bytes]:
+    """Ctrl-C, pressed again while nothing happens: Python drops one that comes in a callback of an import."""
+    for _ in range(10):
+        running.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return running.communicate(timeout=6)
+    raise AssertionError("it cannot be interrupted")
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store: Path) -> None:
     pipe = tmp_path / "recording.jsonl"
@@ -139,8 +149,7 @@ def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store
     # Opening the other end waits until the command reads the recording, so the signal comes in the midst of it.
     with pipe.open("wb", buffering=0) as writer:
         writer.write(b'{"role": "user", "content": "hello"}\n')
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = interrupted(running)
     assert (running.returncode, out, err) == (130, b"", b"interrupted\n")
     assert not store.exists()
 

@@ -73,7 +73,8 @@ def test_a_flood_is_one_sentence_in_little_memory(tmp_path, name):
             check=False,
         )
         assert len([seen for seen in server.requests if seen.method == "POST"]) == 1
-    error, hint, spent = done.stderr.splitlines()
+    rules, error, hint, spent = done.stderr.splitlines()
+    assert "has no `code_law.md`" in rules
     assert done.returncode == 16
     assert error.startswith("error: ")
     assert sentence in error
