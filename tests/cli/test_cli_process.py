@@ -1,17 +1,18 @@
 """The program as a process: streams, pipes, signals, terminals, shells, and what it loads."""
 
-import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 from command_line import command, holdfast, json_file, on_terminal, process, work
 
 from holdfast.cli.app import COMMANDS, root
+from holdfast.cli.exits import run_guarded
 from holdfast.cli.streams import printable
 from holdfast.models.catalogue import load_catalogue
 from holdfast.numbers import counted
@@ -132,15 +133,6 @@ def test_a_full_disk_is_said() -> None:
     assert b"error: the output cannot be written: No space left on device\n" in done.stderr
 
 
-def interrupted(running: "subprocess.Popen[bytes]") -> tuple[bytes, bytes]:
-    """Ctrl-C, pressed again while nothing happens: Python drops one that comes in a callback of an import."""
-    for _ in range(10):
-        running.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return running.communicate(timeout=6)
-    raise AssertionError("it cannot be interrupted")
-
-
 @pytest.mark.slow
 def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store: Path) -> None:
     pipe = tmp_path / "recording.jsonl"
@@ -149,7 +141,8 @@ def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store
     # Opening the other end waits until the command reads the recording, so the signal comes in the midst of it.
     with pipe.open("wb", buffering=0) as writer:
         writer.write(b'{"role": "user", "content": "hello"}\n')
-        out, err = interrupted(running)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err) == (130, b"", b"interrupted\n")
     assert not store.exists()
 
@@ -284,3 +277,28 @@ def test_where_the_store_is(recording: Path, tmp_path: Path, monkeypatch: pytest
 def test_numbers_and_words() -> None:
     assert [counted(n, "log") for n in (0, 1, 2000)] == ["0 logs", "1 log", "2,000 logs"]
     assert printable("a\tb\x1b[31m\u202ec\n上") == "a b[31mc 上"
+
+
+class Held:
+    """Something that a weak reference can be made to."""
+
+
+def test_an_interrupt_that_is_dropped_comes_again() -> None:
+    """Python drops what is raised in the callback of a weak reference, of which an import makes many."""
+    handler, hook, dropped = signal.getsignal(signal.SIGINT), sys.unraisablehook, []
+
+    def interrupt(_: object) -> None:
+        dropped.append(True)
+        signal.raise_signal(signal.SIGINT)
+
+    def wait() -> int:
+        held = Held()
+        reference = weakref.ref(held, interrupt)
+        del held
+        assert reference() is None
+        signal.pause()
+        return 0
+
+    assert run_guarded(wait) == 130
+    assert dropped == [True]
+    assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == (handler, hook)

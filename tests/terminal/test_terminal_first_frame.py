@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
 import sys
 import unicodedata
 
@@ -15,7 +14,7 @@ from rich.cells import cell_len
 
 from holdfast.agents.options import AgentOptions
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.first_frame import ENTER, LEAVE, default_banner, frame, insistent_interrupts
+from holdfast.terminal.first_frame import ENTER, LEAVE, default_banner, frame
 from holdfast.terminal.interface import StatusFigures
 from support.terminal_pty import Pty
 from support.terminal_session import driven, repository
@@ -126,19 +125,6 @@ def test_what_is_typed_before_the_prompt_is_there_arrives_in_it(tmp_path, pipe):
         terminal.read_until(b"and more")
         assert "früh 请".encode() in terminal.sent
         assert terminal.sent.count(ENTER.encode()) == 1
-
-
-def test_an_interrupt_that_is_dropped_comes_again():
-    before = signal.getsignal(signal.SIGINT)
-    with insistent_interrupts():
-        # As in a callback, where Python prints what is raised and goes on.
-        with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-            signal.pause()
-        with pytest.raises(KeyboardInterrupt):
-            signal.pause()
-    assert signal.getsignal(signal.SIGINT) is before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_an_early_ctrl_c_leaves_the_terminal_as_it_was(tmp_path, pipe):

@@ -4,10 +4,12 @@ Rule: nobody sees a traceback unless `HOLDFAST_DEBUG` is set, and a closed pipe 
 """
 
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -36,11 +38,39 @@ EXIT_CODES = {
 DEBUG = "HOLDFAST_DEBUG"
 
 
+AGAIN_SECONDS = 0.05
+"""After how long an interrupt that was dropped is sent again."""
+
+
+@contextmanager
+def insistent_interrupts() -> Iterator[None]:
+    """Ctrl+C comes again until something has taken it: Python drops what is raised in a callback, and an import
+    makes many of them. It reports what it drops."""
+    before = sys.unraisablehook
+
+    def send_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            before(dropped)
+            return
+        # Later, and from another thread: here it would be dropped again.
+        main = threading.main_thread().ident or 0
+        again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
 def run_guarded(action: Callable[[], int]) -> int:
     """Run an action; its exit code, or that of what it raised, which is printed to stderr."""
     with suppress(BrokenPipeError):
         try:
-            code = action()
+            with insistent_interrupts():
+                code = action()
             if sys.stdout is not None:
                 sys.stdout.flush()
             return code

@@ -7,7 +7,7 @@ import os
 import sys
 
 from holdfast.agents.options import AgentOptions, preview_agent
-from holdfast.terminal.first_frame import default_banner, first_frame, insistent_interrupts
+from holdfast.terminal.first_frame import default_banner, first_frame
 from holdfast.terminal.interface import StatusFigures
 from holdfast.terminal.status_line import current_branch
 
@@ -20,11 +20,10 @@ def run(options: AgentOptions, *, is_scratch: bool = False, banner: str = "") ->
     preview, banner = preview_agent(options, os.environ), banner or default_banner(options.root)
     figures = StatusFigures(model=preview.model, branch=current_branch(options.root), mode=preview.mode)
     with first_frame(banner, figures, os.environ) as painted:
-        with insistent_interrupts():
-            # Imported behind the first frame: it takes longer to load than everything else together.
-            from holdfast.terminal.app import AgentApp  # noqa: PLC0415
+        # Imported behind the first frame: it takes longer to load than everything else together.
+        from holdfast.terminal.app import AgentApp  # noqa: PLC0415
 
-            app = AgentApp(options, banner=banner, figures=figures, painted=painted)
+        app = AgentApp(options, banner=banner, figures=figures, painted=painted)
         code = app.run()
     if app.failure:
         raise app.failure

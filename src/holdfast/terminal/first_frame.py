@@ -5,7 +5,6 @@ prompt is there, and whatever ends the program before that leaves the terminal a
 """
 
 import shutil
-import signal
 import sys
 import termios
 from collections.abc import Iterator, Mapping
@@ -26,8 +25,6 @@ ENTER = "\x1b[?1049h"
 """Switches to the alternate screen, which is gone when the program is."""
 LEAVE = "\x1b[?1049l\x1b[?25h"
 _HIDE_CURSOR = "\x1b[?25l"
-AGAIN_SECONDS = 0.5
-"""Seconds after which an interrupt that had no effect comes again."""
 _LEAST = (24, 8)
 """Columns and rows below which there is no first frame."""
 _BLUE, _DIM = "34", "2"
@@ -68,24 +65,6 @@ def first_frame(banner: str, figures: StatusFigures, env: Mapping[str, str]) -> 
         if not painted.is_taken_over:
             _write(LEAVE)
         termios.tcsetattr(entry, termios.TCSANOW, painted.before)
-
-
-@contextmanager
-def insistent_interrupts() -> Iterator[None]:
-    """Ctrl+C comes again until something has taken it: Python drops what is raised in a callback, and an import
-    makes many of them."""
-
-    def interrupt(*_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
-        raise KeyboardInterrupt
-
-    before = [(number, signal.signal(number, interrupt)) for number in (signal.SIGINT, signal.SIGALRM)]
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before:
-            signal.signal(number, handler)
 
 
 def frame(banner: str, figures: StatusFigures, width: int, height: int, *, is_coloured: bool) -> str:
