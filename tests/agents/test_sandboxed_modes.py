@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import InputError
 from holdfast.events import ToolReturned
 from holdfast.messages import joined_text
 from holdfast.tools.permissions.gate import ApprovalAnswer
-from holdfast.tools.shell.sandbox import find_sandbox
 from support.coding_sessions import CodingSetup, call, say
+from support.sandboxes import sandbox_or_skip
 
 DISGUISED = [
     "prlimit() { :; }; unset prlimit; prlimit touch m",
@@ -41,11 +40,7 @@ class Asked:
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def sandbox(request):
-    try:
-        found = find_sandbox(request.param)
-    except InputError as error:
-        pytest.skip(error.message)
-    return found if found.state == "holds" else pytest.skip("it does not hold commands to a level")
+    return sandbox_or_skip(request.param)
 
 
 @pytest.fixture

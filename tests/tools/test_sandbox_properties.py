@@ -13,11 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.errors import InputError
 from holdfast.tools.shell.bash import bash_tool
-from holdfast.tools.shell.sandbox import find_sandbox
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
+from support.sandboxes import sandbox_or_skip
 
 PATHS = st.sampled_from(["a", "b/c", "b", "new", "b/new", ".git/config", ".git/hooks/pre-commit", "link"])
 WRITERS = [
@@ -89,11 +88,7 @@ def scripts(draw):
 
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
 def sandbox(request):
-    try:
-        found = find_sandbox(request.param)
-    except InputError as error:
-        pytest.skip(error.message)
-    return found if found.state == "holds" else pytest.skip("it does not hold commands to a level")
+    return sandbox_or_skip(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import InputError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.decision import CallContext, decide
@@ -16,9 +15,9 @@ from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, call
 from holdfast.tools.permissions.tool_rules import Permissions, parse_permissions
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.processes import is_secret_name
-from holdfast.tools.shell.sandbox import find_sandbox
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
+from support.sandboxes import sandbox_or_skip
 
 ROOT = "/srv/project"
 
@@ -224,10 +223,7 @@ def test_settings_for_git_that_were_there_are_passed_on_whole_or_not_at_all(root
     ids=["moved", "hooks", "removed"],
 )
 def test_settings_of_git_cannot_be_put_aside_in_bubblewrap(root, attempt):
-    try:
-        sandbox = find_sandbox("bubblewrap")
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip("bubblewrap")
     git(root, "init", "-q")
     settings = (root / ".git" / "config").read_text()
     run(root, attempt, sandbox=sandbox)
@@ -237,10 +233,7 @@ def test_settings_of_git_cannot_be_put_aside_in_bubblewrap(root, attempt):
 
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
 def test_parts_of_a_repository_that_name_programs_cannot_be_planted(root, kind):
-    try:
-        sandbox = find_sandbox(kind)
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip(kind)
     git(root, "init", "-q")
     shutil.rmtree(root / ".git" / "hooks")
     attempt = (
@@ -264,10 +257,7 @@ def test_parts_of_a_repository_that_name_programs_cannot_be_planted(root, kind):
     ids=["mode", "hooks", "commondir"],
 )
 def test_what_is_planted_is_removed_wherever_it_is_and_whatever_the_mode(root, attempt, path):
-    try:
-        sandbox = find_sandbox("bubblewrap")
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip("bubblewrap")
     git(root, "init", "-q")
     (root / ".git" / "modules" / "sub").mkdir(parents=True)
     (root / ".git" / "modules" / "sub" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -277,10 +267,7 @@ def test_what_is_planted_is_removed_wherever_it_is_and_whatever_the_mode(root, a
 
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
 def test_a_link_to_hooks_or_to_the_repository_is_put_back(root, kind):
-    try:
-        sandbox = find_sandbox(kind)
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip(kind)
     git(root, "init", "-q", "--separate-git-dir", str(root / "store"))
     (root / ".git").unlink()
     (root / ".git").symlink_to("store")
@@ -293,10 +280,7 @@ def test_a_link_to_hooks_or_to_the_repository_is_put_back(root, kind):
 
 
 def test_the_file_of_a_submodule_cannot_point_elsewhere_in_bubblewrap(root):
-    try:
-        sandbox = find_sandbox("bubblewrap")
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip("bubblewrap")
     git(root, "init", "-q")
     (root / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./x\n')
     (root / "sub").mkdir()
@@ -308,10 +292,7 @@ def test_the_file_of_a_submodule_cannot_point_elsewhere_in_bubblewrap(root):
 
 @pytest.mark.parametrize("inner", ["modules/sub", "modules/deep/sub", "worktrees/tree"])
 def test_repositories_in_a_repository_are_guarded_in_bubblewrap(root, inner):
-    try:
-        sandbox = find_sandbox("bubblewrap")
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip("bubblewrap")
     git(root, "init", "-q")
     folder = root / ".git" / inner
     folder.mkdir(parents=True)
@@ -330,10 +311,7 @@ def test_repositories_in_a_repository_are_guarded_in_bubblewrap(root, inner):
 
 
 def test_a_command_in_the_background_does_not_write_to_a_repository_in_bubblewrap(root):
-    try:
-        sandbox = find_sandbox("bubblewrap")
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip("bubblewrap")
     git(root, "init", "-q")
     with Shell(sandbox=sandbox) as shell:
         job = shell.start("git --version; echo x > .git/commondir; touch made", Workspace([root]))
@@ -343,10 +321,7 @@ def test_a_command_in_the_background_does_not_write_to_a_repository_in_bubblewra
 
 
 def test_the_file_of_a_worktree_cannot_point_elsewhere_in_bubblewrap(root):
-    try:
-        sandbox = find_sandbox("bubblewrap")
-    except InputError as error:
-        pytest.skip(error.message)
+    sandbox = sandbox_or_skip("bubblewrap")
     (root / ".git").write_text("gitdir: /nowhere\n")
     assert run(root, "cat .git", sandbox=sandbox).text == "Exit code: 0\ngitdir: /nowhere"
     run(
