@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_line import Outcome, holdfast
-from test_cli_replay_process import interrupted, running, session, wait_for
+from test_cli_replay_process import interrupted, running, session
 
 from holdfast import pack
 from holdfast.cli.fit import command as fit_command
@@ -16,6 +16,7 @@ from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import Weights, read_weights
 from support.evidence_recordings import make_recording, write_recordings
 from support.fit_recordings import BUDGET, definition, fit_recording, write_fit_recordings
+from support.waiting import wait_until
 from test_session import openai_conversation
 
 PROFILE = """
@@ -217,7 +218,7 @@ def test_ctrl_c_leaves_nothing_half(tmp_path: Path) -> None:
     path = write_fit_recordings(tmp_path / "long.jsonl", *(f"r{n}" for n in range(40)), steps=150)
     before = sorted(tmp_path.iterdir())
     with running("fit", path, *SMALL[:4], "--jobs", 2, "--out", "weights.json") as begun:
-        wait_for(lambda: len(session(begun.pid)) >= 3)
+        wait_until(lambda: len(session(begun.pid)) >= 3)
         out, err = interrupted(begun)
     assert (out, err) == (b"", "interrupted\n")
     assert sorted(tmp_path.iterdir()) == before

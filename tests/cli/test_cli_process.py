@@ -1,11 +1,14 @@
 """The program as a process: streams, pipes, signals, terminals, shells, and what it loads."""
 
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import sys
+import termios
 import weakref
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from holdfast.cli.streams import printable
 from holdfast.models.catalogue import load_catalogue
 from holdfast.numbers import counted
 from holdfast.version import __version__
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -133,6 +137,14 @@ def test_a_full_disk_is_said() -> None:
     assert b"error: the output cannot be written: No space left on device\n" in done.stderr
 
 
+def is_empty(pipe: FileIO) -> bool:
+    return not int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def is_sleeping(process: int) -> bool:
+    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S"
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store: Path) -> None:
     pipe = tmp_path / "recording.jsonl"
@@ -141,6 +153,8 @@ def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store
     # Opening the other end waits until the command reads the recording, so the signal comes in the midst of it.
     with pipe.open("wb", buffering=0) as writer:
         writer.write(b'{"role": "user", "content": "hello"}\n')
+        # A signal just before the system call of a read is noticed after it only, as in every Python program.
+        wait_until(lambda: is_empty(writer) and is_sleeping(running.pid))
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err) == (130, b"", b"interrupted\n")

@@ -4,8 +4,7 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from command_line import command, process
 
 from support.evidence_recordings import make_recording, replies, write_policy, write_recordings
+from support.waiting import wait_until
 
 DEADLINE = 60
 SLOW = """
@@ -54,7 +54,7 @@ def running(*args: object) -> Iterator[subprocess.Popen[bytes]]:
     )
     try:
         yield begun
-        wait_for(lambda: not session(begun.pid))
+        wait_until(lambda: not session(begun.pid))
     finally:
         if begun.poll() is None or session(begun.pid):
             os.killpg(begun.pid, signal.SIGKILL)
@@ -71,13 +71,6 @@ def session(leader: int) -> list[int]:
         if int(fields[3]) == leader and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.02)
 
 
 def interrupted(begun: subprocess.Popen[bytes]) -> tuple[bytes, str]:
@@ -98,7 +91,7 @@ def test_ctrl_c_leaves_a_partial_result_that_says_so(
     slow: list[object], tmp_path: Path, temporary: Path
 ) -> None:
     with running(*slow, "--jobs", 2, "--json", "--html", "out.html") as begun:
-        wait_for(lambda: began(tmp_path) == 2 and (tmp_path / "packs.jsonl").read_bytes())
+        wait_until(lambda: began(tmp_path) == 2 and (tmp_path / "packs.jsonl").read_bytes())
         out, err = interrupted(begun)
     report = json.loads(out)
     assert report["partial"] == "interrupted after 1 of 3 recordings"
@@ -116,7 +109,7 @@ def test_ctrl_c_leaves_a_partial_result_that_says_so(
 @pytest.mark.slow
 def test_ctrl_c_with_one_process_leaves_one_too(slow: list[object], tmp_path: Path, temporary: Path) -> None:
     with running(*slow, "--jobs", 1) as begun:
-        wait_for(lambda: began(tmp_path))
+        wait_until(lambda: began(tmp_path))
         out, err = interrupted(begun)
     assert err.startswith("warning: partial result: interrupted after 1 of 3 recordings\n")
     assert "evidence and cost at 1k" in out.decode()
@@ -126,7 +119,7 @@ def test_ctrl_c_with_one_process_leaves_one_too(slow: list[object], tmp_path: Pa
 @pytest.mark.slow
 def test_ctrl_c_while_workers_begin(slow: list[object], temporary: Path) -> None:
     with running(*slow, "--jobs", 2) as begun:
-        wait_for(lambda: len(session(begun.pid)) >= 3)
+        wait_until(lambda: len(session(begun.pid)) >= 3)
         _, err = interrupted(begun)
     assert err.startswith("warning: partial result: interrupted after ")
     assert list(temporary.iterdir()) == []

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.lab.jobs import JobOutcome, ReplayJob, ReplayOptions, available_processors, run_jobs
 from holdfast.recordings.recording_files import LazyRecording
+from support.waiting import wait_until
 
 ORDER = ReplayOptions((), (), ())
 DEADLINE = 60
@@ -31,7 +32,7 @@ def fail(_: ReplayOptions, job: ReplayJob) -> None:
 
 def die_when_told(_: ReplayOptions, job: ReplayJob) -> str:
     if job.number == 1:
-        wait_for((Path(job.file) / "die").exists)
+        wait_until((Path(job.file) / "die").exists)
         os._exit(3)
     return job.id
 
@@ -41,13 +42,6 @@ def take_long(_: ReplayOptions, job: ReplayJob) -> str:
         (Path(job.file) / f"began {job.number}").touch()
         time.sleep(DEADLINE)
     return job.id
-
-
-def wait_for(condition) -> None:
-    until = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.01)
 
 
 @pytest.mark.slow
@@ -99,7 +93,7 @@ def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
     running = run_jobs(die_when_told, ORDER, jobs(4, tmp_path), 2)
     assert next(running) == "job 0"
     (tmp_path / "die").touch()
-    wait_for(lambda: not multiprocessing.active_children())
+    wait_until(lambda: not multiprocessing.active_children())
     assert list(running) == [JobOutcome(1, "job 1", error="its process died"), "job 2", "job 3"]
 
 
@@ -107,10 +101,10 @@ def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
 def test_who_has_seen_enough_ends_the_workers(tmp_path):
     running = run_jobs(take_long, ORDER, jobs(4, tmp_path), 2)
     assert next(running) == "job 0"
-    wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
     running.close()
     # The pool's own thread may be the one that hears of a worker's end: it is known a moment later.
-    wait_for(lambda: multiprocessing.active_children() == [])
+    wait_until(lambda: multiprocessing.active_children() == [])
 
 
 def test_processors_are_those_this_process_may_use():

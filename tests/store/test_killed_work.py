@@ -17,6 +17,7 @@ from holdfast.session import Session
 from holdfast.store import SqliteStore, verify
 from support import killed_work
 from support.killed_work import BUDGET, LOG
+from support.waiting import wait_until
 
 KILLS = 60
 KILLS_PER_STORE = 4
@@ -41,10 +42,7 @@ class Workers:
         """Start a worker, and kill it some seconds after it has told so many things."""
         self._process.stdin.write(f"{kind} {store} {told}\n")
         worker = int(self._process.stdout.readline())
-        deadline = time.monotonic() + 60
-        while not told.exists() or told.read_bytes().count(b"\n") < after_lines:
-            assert time.monotonic() < deadline, "the worker does not work"
-            time.sleep(0.0005)
+        wait_until(lambda: told.exists() and told.read_bytes().count(b"\n") >= after_lines, every=0.0005)
         time.sleep(delay)
         os.kill(worker, signal.SIGKILL)
         assert int(self._process.stdout.readline()) == signal.SIGKILL, "the worker ended by itself"

@@ -20,6 +20,7 @@ from holdfast.log import Log
 from holdfast.messages import Text, ToolCall
 from holdfast.session import Session
 from holdfast.store import SqliteStore, verify
+from support.waiting import wait_until
 
 WRITER = Path(__file__).with_name("writer.py")
 FOREVER = 0
@@ -83,10 +84,7 @@ def read_told(path: Path) -> Told:
 
 
 def wait_for(path: Path, lines: int) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists() or path.read_bytes().count(b"\n") < lines:
-        assert time.monotonic() < deadline, "the writer does not write"
-        time.sleep(0.0002)
+    wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") >= lines, every=0.0002)
 
 
 def finished(process: Process, path: Path, name: str) -> Told:

@@ -70,7 +70,8 @@ class RecordingFile:
                     yield from self._inflated(file)
                 else:
                     self._check_start(start)
-                    while chunk := file.read(CHUNK):
+                    # As much as there is: `read` would wait for a whole chunk, deaf to Ctrl+C between its parts.
+                    while chunk := file.read1(CHUNK):
                         yield chunk
         except FileNotFoundError as error:
             raise InputError(f"{self.path} does not exist", hint="check the path") from error
