@@ -441,7 +441,7 @@ def test_a_refused_request_that_cannot_shrink_is_an_error_and_not_sent_again():
 
 def test_a_message_that_repeats_a_hidden_one_shows_its_text_again():
     task = "Please do the long task.\n" + words(1_200)
-    events = [user(task), step("ok"), *many_rounds(30, 500), user(task)]
+    events = [user(task), step("ok"), *many_rounds(200, 500), user(task)]
     window = window_of(events, replace(DRAFT16K.scaled_to(6_000), user_cap_tokens=600))
     assert window.view().hidden or window.view().displays
     assert "Please do the long task." in texts(pack(window.view()))[-1]

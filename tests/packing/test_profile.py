@@ -19,6 +19,7 @@ def test_the_profiles_have_the_designs_numbers() -> None:
         for p in BUILT_IN.values()
     }
     assert got == {
+        "classic": (200_000, 160_000, 80_000, 10, "rounds", 2, 0),
         "draft16k": (16_000, 8_000, 4_800, 5, "rounds", 2, 0),
         "code": (200_000, 160_000, 130_000, 10, "rounds", 2, 0),
         "rich": (200_000, 180_000, 146_000, 10, "rounds", 2, 0),
@@ -37,7 +38,7 @@ def test_results_and_summaries_follow_the_designs_table() -> None:
     assert got == {
         "draft16k": ("full", "digest", "six_lines", "system", ("retry", "rule", "truncate")),
         **dict.fromkeys(
-            ("code", "rich", "lean"),
+            ("code", "rich", "lean", "classic"),
             ("full", "digest", "five_sections", "system", ("retry", "rule", "truncate")),
         ),
         "review": ("clipped", "stub", "conclusions", "system", ("retry", "rule")),
@@ -140,7 +141,7 @@ def test_absolute_numbers_scale_with_the_budget() -> None:
     small = replace(INIT, window_cap=20_000).scaled_to(20_000)
     assert (small.trigger_tokens, small.fold_to_tokens, small.reply_tokens) == (15_000, 7_000, 1_600)
     assert (small.window_cap, small.round_cap) == (2_000, 0)
-    assert (small.first_sight_tokens, small.paste_tokens, small.min_gain) == (5_000, 5_000, 2_000)
+    assert (small.first_sight_tokens, small.paste_tokens, small.min_gain) == (20_000, 5_000, 2_000)
 
 
 def test_a_budget_too_small_to_split_is_refused() -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from holdfast.events import SummarySlot
 from holdfast.messages import Message
+from holdfast.packing.folding.fold_plan import plan_fold
 from holdfast.packing.folding.trigger import forced_trigger
 from holdfast.packing.folding.zones import divide_steps
 from holdfast.packing.view import WindowView
@@ -54,12 +55,13 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
 def plan_compaction(window: WindowView, *, manual: bool = False, focus: str = "") -> CompactionPlan | None:
     """The compaction that is due, or the one that a person asked for; None where there is nothing new to summarize.
 
-    Kept rounds are summarized only where what comes before them does not free enough, or has a summary already.
+    Kept rounds are summarized only where what comes before them does not free enough, or has a summary already;
+    and where a profile lowers levels, only if a person asks for it or the window overflows.
     """
     if not manual and not _is_due(window):
         return None
     found: CompactionPlan | None = None
-    for end in dict.fromkeys(_ends(window)):
+    for end in dict.fromkeys(_ends(window, manual or _may_cover_kept(window))):
         plan = _planned(window, end, "manual" if manual else "pressure", focus)
         found = plan or found
         if plan is not None and _suffices(window, plan):
@@ -69,9 +71,23 @@ def plan_compaction(window: WindowView, *, manual: bool = False, focus: str = ""
 
 def _is_due(window: WindowView) -> bool:
     """Whether the window is too full, and anything is new since it last shrank. A request that a provider refused
-    is answered by a fold, which takes no time; a fold at the end of a round is not urgent."""
+    is answered by a fold, which takes no time; a fold at the end of a round is not urgent. Where old results become
+    digests, they do so first: an archive is for what is still too much."""
     due = forced_trigger(window) if window.fresh and not window.refused else None
-    return due is not None and due.reason != "round_end"
+    if due is None or due.reason == "round_end":
+        return False
+    keeps_digests = not window.profile.excerpt_ratio and window.profile.result_old == "digest"
+    return due.reason == "overflow" or not keeps_digests or plan_fold(window) is None
+
+
+def _may_cover_kept(window: WindowView) -> bool:
+    """Whether a summary that nobody asked for may cover rounds that the profile keeps: where it keeps lines, and
+    else only in an overflow that shorter lines of the summary before did not end."""
+    if window.profile.excerpt_ratio:
+        return True
+    due = forced_trigger(window)
+    is_shortened = bool(window.summary_sentences or not window.fixed_tokens["summary"])
+    return due is not None and due.reason == "overflow" and is_shortened
 
 
 def _planned(
@@ -107,8 +123,14 @@ def _planned(
 
 
 def _suffices(window: WindowView, plan: CompactionPlan) -> bool:
+    """Whether it leaves as much room as a fold would: down to the low-water mark, or where a profile lowers levels,
+    so that everything fits and kept rounds stay."""
     profile = window.profile
-    return window.total - _frees(window, plan) <= window.counted(profile.low_water) - profile.reply_room
+    if profile.excerpt_ratio:
+        target = window.room_below(profile.low_water)
+    else:
+        target = window.counted(profile.hard_limit) - profile.min_gain
+    return window.total - _frees(window, plan) <= target
 
 
 def _frees(window: WindowView, plan: CompactionPlan) -> int:
@@ -158,11 +180,14 @@ def _start(window: WindowView) -> int:
     return next((item.position + 1 for item in reversed(items) if item.entry == covered), 0)
 
 
-def _ends(window: WindowView) -> Iterator[int]:
+def _ends(window: WindowView, may_cover_kept: bool) -> Iterator[int]:
     """Where a range may end, the least first: before the rounds a profile keeps, then with one of those less at a
     time down to their floor, and before the newest steps of a long round."""
     zones, steps = divide_steps(window), window.transcript.steps
     newest = (*zones.recent, *zones.newest)
+    if not may_cover_kept:
+        yield _end(window, (*zones.spare, *zones.long, *newest))
+        return
     for first in zones.spare:
         if first == zones.spare.start or steps[first - 1].round < steps[first].round:
             yield _end(window, (*range(first, zones.spare.stop), *zones.long, *newest))

@@ -14,6 +14,7 @@ from holdfast.packing.amounts import parse_tokens
 
 __all__ = [
     "BUILT_IN",
+    "CLASSIC",
     "CODE",
     "DRAFT16K",
     "EXECUTE",
@@ -62,6 +63,9 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trigger_ratio: Annotated[Ratio, Meta(description="fold at this share of the window (0: off)")] = 0.8
     trigger_tokens: Annotated[Tokens, Meta(description="fold at this many tokens (0: off)")] = 0
     strict_trigger: Annotated[bool, Meta(description="fold above the trigger, not at it")] = False
+    reply_in_trigger: Annotated[
+        bool, Meta(description="count room for the reply in the trigger and in what a fold goes down to")
+    ] = True
     min_messages: Annotated[Count, Meta(description="never fold with fewer messages")] = 3
     fold_to_ratio: Annotated[Ratio, Meta(description="fold down to this share of the window (0: off)")] = 0.65
     fold_to_tokens: Annotated[Tokens, Meta(description="fold down to this many tokens (0: off)")] = 0
@@ -192,6 +196,11 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.window - self.reply_room
 
     @property
+    def counted_reply(self) -> int:
+        """Room for the reply in the trigger and in the low-water mark; 0 where they do not count it."""
+        return self.reply_room if self.reply_in_trigger else 0
+
+    @property
     def trigger(self) -> int:
         return _least(self.trigger_ratio * self.window, self.trigger_tokens)
 
@@ -304,12 +313,16 @@ _LEVELS = Profile(
     name="levels",
     fold_to_ratio=0.4,
     min_gain_ratio=0.1,
+    reply_in_trigger=False,
     fold_for_profit=False,
     steps_floor=4,
-    first_sight_ratio=0.25,
+    first_sight_ratio=1.0,
     excerpt_ratio=0.0,
 )
-"""What the profiles share that lower results level by level, as the design documents do, and keep no lines."""
+"""What the profiles share that follow the design documents: whole results first, then level by level, and no lines
+kept in notes."""
+
+CLASSIC = replace(_LEVELS, name="classic")
 
 DRAFT16K = replace(
     _LEVELS,
@@ -383,4 +396,4 @@ EXECUTE = replace(
     summary_form="execute_json",
 )
 
-BUILT_IN = {profile.name: profile for profile in (DRAFT16K, CODE, RICH, LEAN, REVIEW, INIT, EXECUTE)}
+BUILT_IN = {profile.name: profile for profile in (CODE, RICH, LEAN, CLASSIC, DRAFT16K, REVIEW, INIT, EXECUTE)}

@@ -140,7 +140,9 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         if self.economics.usage is None or not self.economics.is_live:
             return 0
         usage, position = self.economics.usage
-        return usage.total + sum(block.tokens for block in self.blocks[position + 1 :])
+        results = [m for block in self.blocks[position : position + 1] for m in block.messages[1:]]
+        later = sum(block.tokens for block in self.blocks[position + 1 :])
+        return usage.total + self.counter.messages(results) + later
 
     @property
     def corrected(self) -> int:
@@ -150,6 +152,10 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     def counted(self, target: int) -> int:
         """How many of our tokens the provider would count as `target`."""
         return self.economics.counted(target, self.message_count)
+
+    def room_below(self, mark: int) -> int:
+        """Our tokens up to which the window is not above a mark of the profile, as the provider counts."""
+        return self.counted(mark) - self.profile.counted_reply
 
     def position(self, entry: str) -> int:
         return self.positions[entry]

@@ -43,6 +43,8 @@ class FoldDraft:
         """Items from the start of the log that one note for whole rounds will replace."""
         self.recap_lines = 0
         self.summary_sentences = 0
+        self.remark = ""
+        """What a person should know of this fold besides."""
         self._summary, self._recap = view.fixed_tokens["summary"], view.fixed_tokens["tail"]
         self.before = view.total
         self.total = view.total + grown
@@ -237,6 +239,7 @@ class FoldDraft:
         shortened = self.users or self.pastes or self.recap_lines or self.summary_sentences
         if not (self._levels or self.hidden or shortened):
             return None
+        why = (trigger.why, self.remark, count_noun(len(self._levels), "step") + " lowered", self._estimate())
         return Folded(
             reason=trigger.reason,
             runs=tuple(self._runs()),
@@ -248,7 +251,7 @@ class FoldDraft:
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,
             tokens_after=self.total,
-            why=f"{trigger.why}; {count_noun(len(self._levels), 'step')} lowered; {self._estimate()}",
+            why="; ".join(str(part) for part in why if part),
         )
 
     def _estimate(self) -> FoldEstimate:

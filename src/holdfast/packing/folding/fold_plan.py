@@ -1,7 +1,8 @@
 """Planning a fold: what gives way first, and how far.
 
 Rule: pure. A plan is one event or nothing, found from a view alone; the caller records it. Folds are rare and deep:
-one batch down to the low-water mark, never a window that rolls with each request.
+one batch, never a window that rolls with each request. Profiles that keep lines fold down to the low-water mark;
+the others lower what lies outside the rounds they keep, and touch those only where the window overflows.
 """
 
 from holdfast.errors import ContextOverflow
@@ -12,12 +13,14 @@ from holdfast.packing.folding.ladder import (
     IsTooLarge,
     clip_old_users,
     drop_stubs,
+    give_up_rounds,
     hide_rounds,
     lower_to,
     lower_until,
     lower_zone,
     relieve_overflow,
     rungs,
+    shorten_fixed_layers,
 )
 from holdfast.packing.folding.trigger import FoldTrigger, forced_trigger, profit_trigger
 from holdfast.packing.folding.zones import Zones, divide_steps, fold_depth, zones_in_layer
@@ -46,14 +49,15 @@ def plan_fold(view: WindowView) -> Folded | None:
     if due.layer:
         _lower_layer(draft, zones_in_layer(view, zones, due.layer), due)
     elif due.reason != "messages":
-        _lower_all(draft, zones)
+        lower = _lower_to_lines if keeps_lines else _lower_by_levels
+        lower(draft, zones)
     if view.profile.max_messages and draft.messages > view.profile.max_messages:
         _lower_messages(draft, zones)
     limit = _limit(view)
     if draft.total > limit:
         relieve_overflow(draft, zones, limit)
     if keeps_lines:
-        target = view.counted(_low_water(view)) - view.profile.reply_room
+        target = view.room_below(_low_water(view))
         draft.keep_lines(min(limit, draft.total + depth.room if depth and adds else target))
     if draft.total > view.profile.hard_limit or (view.refused and draft.total >= draft.before):
         raise _overflow(draft)
@@ -97,8 +101,8 @@ def _smaller(view: WindowView) -> int:
     """What a compaction leaves at most: as much smaller as a fold at the trigger makes it, also where nothing
     pressed. Else the lines it keeps would fill the room it makes."""
     profile = view.profile
-    size = min(view.total + profile.reply_room, profile.trigger)
-    return view.counted(size * _low_water(view) // profile.trigger) - profile.reply_room
+    size = min(view.total + profile.counted_reply, profile.trigger)
+    return view.room_below(size * _low_water(view) // profile.trigger)
 
 
 def _limit(view: WindowView) -> int:
@@ -126,31 +130,49 @@ def _pays(draft: FoldDraft, due: FoldTrigger) -> bool:
 
 
 def _above(draft: FoldDraft, mark: int) -> IsTooLarge:
-    """Whether the draft is above a mark of the profile, counted as the provider does, reply included."""
-    target = draft.view.counted(mark) - draft.view.profile.reply_room
+    """Whether the draft is above a mark of the profile, counted as the provider does."""
+    target = draft.view.room_below(mark)
     return lambda: draft.total > target
 
 
-def _lower_all(draft: FoldDraft, zones: Zones) -> None:
-    """Old steps down to the low-water mark; what is recent gives way only halfway to it."""
+def _lower_by_levels(draft: FoldDraft, zones: Zones) -> None:
+    """What lies outside the rounds that the profile keeps, to the level of old results. Only where that does not
+    fit: shorter excerpts, whole old rounds, the summary, then kept rounds, one at a time down to their floor, and
+    last of all steps of what is left."""
+    view, limit = draft.view, _limit(draft.view)
+    above_low = _above(draft, _low_water(view))
+    level, cap = rungs(view.profile)[0]
+    for number in zones.old:
+        lower_to(draft, number, level, cap)
+    _clip_kept(draft, zones)
+    if draft.total <= limit:
+        return
+    lower_zone(draft, zones.old, above_low)
+    drop_stubs(draft, zones.old)
+    if draft.total > limit:
+        hide_rounds(draft, zones, above_low, keep=_kept_rounds(view))
+    shorten_fixed_layers(draft, limit)
+    if draft.total > limit:
+        give_up_rounds(draft, zones.spare, lambda: draft.total > limit - view.profile.min_gain)
+    if draft.total > limit and zones.long:
+        draft.remark = "the rounds that stay do not fit, and are folded by steps"
+        lower_zone(draft, zones.long, above_low)
+
+
+def _lower_to_lines(draft: FoldDraft, zones: Zones) -> None:
+    """Old steps go, and their best lines stay in notes; what is recent gives way only halfway to the mark."""
     profile, refused = draft.view.profile, draft.view.refused
     low = _low_water(draft.view)
     below_low = _above(draft, low)
     halfway = below_low if refused else _above(draft, (low + profile.trigger) // 2)
-    for zone in (zones.old, zones.spare, zones.long):
-        if profile.excerpt_ratio:
-            for number in zone:
-                lower_to(draft, number, "gone", 0)
-        else:
-            lower_zone(draft, zone, below_low)
+    for number in (*zones.old, *zones.spare, *zones.long):
+        lower_to(draft, number, "gone", 0)
     if draft.appends:
         return
-    drop_stubs(draft, (*zones.old, *zones.spare, *zones.long))
-    if profile.excerpt_ratio:
-        clip_old_users(draft)
-        if halfway() and _user_tokens(draft) + draft.note_tokens > profile.user_cap_tokens:
-            # Many small rounds: what their notes take is better spent on lines.
-            hide_rounds(draft, zones, below_low)
+    clip_old_users(draft)
+    if halfway() and _user_tokens(draft) + draft.note_tokens > profile.user_cap_tokens:
+        # Many small rounds: what their notes take is better spent on lines.
+        hide_rounds(draft, zones, below_low)
     _clip_kept(draft, zones)
     for level, cap in rungs(profile):
         lower_until(draft, zones.recent, level, cap, halfway)
@@ -172,6 +194,11 @@ def _user_tokens(draft: FoldDraft) -> int:
     return sum(draft.item_tokens(i.position) for i in items if isinstance(i, User))
 
 
+def _kept_rounds(view: WindowView) -> int:
+    """Rounds that the profile keeps whole; where it keeps steps, their rounds stay in any case."""
+    return view.profile.keep if view.profile.keep_unit == "rounds" else 0
+
+
 def _lower_layer(draft: FoldDraft, zones: Zones, due: FoldTrigger) -> None:
     """One layer down to well below its own cap."""
     goal = draft.before - (due.estimate - due.limit * 7 // 10)
@@ -179,7 +206,9 @@ def _lower_layer(draft: FoldDraft, zones: Zones, due: FoldTrigger) -> None:
     def excess() -> bool:
         return draft.total > goal
 
-    for zone in (zones.old, zones.spare, zones.long, zones.recent):
+    lower_zone(draft, zones.old, excess)
+    give_up_rounds(draft, zones.spare, excess)
+    for zone in (zones.long, zones.recent):
         lower_zone(draft, zone, excess)
     if due.layer == "window":
         hide_rounds(draft, zones, excess)
@@ -197,7 +226,7 @@ def _lower_messages(draft: FoldDraft, zones: Zones) -> None:
     def is_near_cap() -> bool:
         return draft.messages > most * 3 // 4
 
-    hide_rounds(draft, zones, is_above_half, keep=profile.keep if profile.keep_unit == "rounds" else 0)
+    hide_rounds(draft, zones, is_above_half, keep=_kept_rounds(draft.view))
     lower_until(draft, zones.old, "gone", 0, is_above_half)
     hide_rounds(draft, zones, is_near_cap)
     steps = (*zones.spare, *zones.long, *zones.recent, *zones.newest[:-1])

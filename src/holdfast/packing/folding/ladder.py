@@ -1,11 +1,12 @@
 """The ladder: the levels that a step passes on its way down, and what gives way when a pack would not fit at all.
 
-Rule: what is worth least to the task goes first, then the oldest. Under overflow the order is: summary, recap, old
+Rule: what is worth least to the task goes first, then the oldest. Under overflow the order is: recap, summary, old
 user text, whole old rounds, newest steps; last of all the long user texts of the current round, which nothing else
 touches.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import groupby
 
 from holdfast.events import Level
 from holdfast.messages import Thinking
@@ -26,12 +27,13 @@ _DEPTH: dict[Level, int] = {"full": 0, "clipped": 1, "digest": 2, "stub": 3, "sk
 
 
 def rungs(profile: Profile) -> tuple[LevelCap, ...]:
-    """The levels an old step passes through, with shrinking caps: a share of the window each."""
+    """The levels an old step passes through: the digest as its tool's setting says, then with shrinking caps, a
+    share of the window each."""
     if profile.result_old == "skeleton":
         return (("skeleton", 0), ("gone", 0))
     if profile.result_old == "stub":
         return (("stub", 0), ("skeleton", 0), ("gone", 0))
-    return (*digest_rungs(profile), ("stub", 0), ("skeleton", 0), ("gone", 0))
+    return (("digest", 0), *digest_rungs(profile), ("stub", 0), ("skeleton", 0), ("gone", 0))
 
 
 def digest_rungs(profile: Profile) -> tuple[LevelCap, ...]:
@@ -45,6 +47,14 @@ def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: IsTooLarge) -> Non
     for level, cap in rungs(draft.view.profile):
         if level not in ("skeleton", "gone") or is_bulky(draft, zone):
             lower_until(draft, zone, level, cap, excess)
+
+
+def give_up_rounds(draft: FoldDraft, zone: Iterable[int], excess: IsTooLarge) -> None:
+    """Kept rounds, or steps where the profile keeps steps, one after the other and the oldest first: the next stays
+    whole while this one can still shrink."""
+    steps, unit = draft.view.transcript.steps, draft.view.profile.keep_unit
+    for _, kept in groupby(zone, key=lambda number: steps[number].round if unit == "rounds" else number):
+        lower_zone(draft, kept, excess)
 
 
 def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, excess: IsTooLarge) -> None:
@@ -107,17 +117,26 @@ def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     def excess() -> bool:
         return draft.total > limit
 
-    sizes = view.fixed_tokens
-    if excess() and sizes["summary"] and not view.summary_sentences:
-        draft.shorten_summary()
-    if excess() and sizes["tail"] and view.recap_lines > 1:
-        draft.shorten_recap()
+    shorten_fixed_layers(draft, limit)
     _shorten_users(draft, excess)
     if excess():
-        target = min(limit, view.profile.low_water - view.profile.reply_room)
+        target = min(limit, view.profile.low_water - view.profile.counted_reply)
         hide_rounds(draft, zones, lambda: draft.total > target)
     _lower_newest(draft, zones, excess)
     _clip_current_users(draft, excess)
+
+
+def shorten_fixed_layers(draft: FoldDraft, limit: int) -> None:
+    """The todo recap to one line, and each line of the summary to one sentence, as far as `limit` asks for it."""
+    sizes = draft.view.fixed_tokens
+    if draft.total > limit and sizes["tail"] and draft.view.recap_lines > 1 and not draft.recap_lines:
+        draft.shorten_recap()
+    if (
+        draft.total > limit
+        and sizes["summary"]
+        and not (draft.view.summary_sentences or draft.summary_sentences)
+    ):
+        draft.shorten_summary()
 
 
 def hide_rounds(draft: FoldDraft, zones: Zones, excess: IsTooLarge, *, keep: int = 0) -> None:

@@ -1,6 +1,6 @@
-"""When to fold: rule A6 of the design documents, widened to count system prompt, tools and the reply too.
+"""When to fold: rule A6 of the design documents, and for profiles that say so with room for the reply.
 
-Rule: the larger of what the provider reported and what we estimate decides, so that neither can hide an overflow.
+Rule: what does not fit is never hidden: the larger of what the provider reported and what we estimate decides that.
 """
 
 from typing import Literal
@@ -38,7 +38,10 @@ class FoldTrigger(Struct, frozen=True):
 
 
 def estimate_request(view: WindowView) -> int:
-    """Tokens of the next exchange as the provider will count them, reply included."""
+    """Tokens of the next request as the provider will count them: what it reported last with what is new, or our
+    own count; where the profile counts the reply, the larger of both with room for it."""
+    if not view.profile.reply_in_trigger:
+        return view.reported or view.corrected
     return max(view.reported, view.corrected + view.profile.reply_room)
 
 
@@ -46,9 +49,7 @@ def forced_trigger(view: WindowView) -> FoldTrigger | None:
     """The reason to fold now, or None."""
     profile = view.profile
     size = estimate_request(view)
-    if view.refused:
-        return FoldTrigger("overflow", size, profile.hard_limit)
-    if size - profile.reply_room > profile.hard_limit:
+    if view.refused or max(view.reported - profile.reply_room, view.corrected) > profile.hard_limit:
         return FoldTrigger("overflow", size, profile.hard_limit)
     if view.message_count >= profile.min_messages:
         reached = size > profile.trigger if profile.strict_trigger else size >= profile.trigger

@@ -48,8 +48,13 @@ def divide_steps(view: WindowView) -> Zones:
     newest = max(count - profile.steps_floor, 0)
     recent = _recent_start(view, newest)
     rounds = len(view.transcript.rounds)
-    kept = min(_first_step(view, rounds - profile.keep), recent)
-    floor = min(_first_step(view, rounds - profile.keep_floor), recent)
+    kept = _first_step(view, rounds - profile.keep)
+    floor = _first_step(view, rounds - profile.keep_floor)
+    if profile.excerpt_ratio:
+        kept, floor = min(kept, recent), min(floor, recent)
+    else:
+        newest = max(newest, floor)
+        recent = max(recent, floor)
     return Zones(
         range(kept), range(kept, floor), range(floor, recent), range(recent, newest), range(newest, count)
     )
@@ -107,7 +112,7 @@ def fold_depth(view: WindowView, zones: Zones) -> FoldDepth:
 
 def _rewriting(view: WindowView) -> FoldDepth:
     profile = view.profile
-    low = profile.low_water - profile.reply_room
+    low = profile.low_water - profile.counted_reply
     return FoldDepth(False, view.total - low, max(low - _before_notes(view), 0))
 
 
