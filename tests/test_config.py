@@ -231,7 +231,7 @@ def test_every_setting_is_reached_by_its_variable_and_by_the_file(setting: Setti
         ("code", "COMPRESSION_THRESHOLD", "0.6", {"trigger_ratio": 0.6, "fold_to_ratio": 0.4875}),
         ("code", "MIN_RETAIN_ROUNDS", "4", {"keep": 4}),
         ("code", "SUMMARY_TIMEOUT", "30", {"summary_timeout": 30.0}),
-        ("init", "KEEP_RECENT_STEPS", "2", {"keep": 2, "keep_floor": 2, "steps_floor": 2}),
+        ("init", "KEEP_RECENT_STEPS", "2", {"keep": 2, "keep_floor": 2}),
         ("init", "COMPACT_TRIGGER_THRESHOLD", "120_000", {"trigger_tokens": 120_000}),
         ("init", "API_HARD_LIMIT", "190000", {"window": 190_000}),
         ("review", "MAX_TURNS", "3", {"keep": 3}),

@@ -9,6 +9,7 @@ the answer is a pure function of both; only `find_config` and `load_config` touc
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from msgspec.structs import asdict, replace
 
 from holdfast.errors import ConfigError, NotFound, describe_value, suggest
 from holdfast.messages import Json
-from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens
+from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens, unused_settings
 
 PREFIX = "HOLDFAST_"
 
@@ -29,7 +30,7 @@ VARIABLE_ALIASES: dict[str, tuple[str, ...]] = {
     "COMPACT_TRIGGER_THRESHOLD": ("trigger_tokens",),
     "MIN_RETAIN_ROUNDS": ("keep",),
     "MAX_TURNS": ("keep",),
-    "KEEP_RECENT_STEPS": ("keep", "keep_floor", "steps_floor"),
+    "KEEP_RECENT_STEPS": ("keep", "keep_floor"),
     "MAX_TOOL_CHARS_PER_MESSAGE": ("max_tool_chars",),
 }
 """Names of the design documents for settings; `SUMMARY_TIMEOUT` and `MAX_MESSAGES` are names of settings too."""
@@ -188,6 +189,7 @@ def resolve_profile(
     unit = changes.get("keep_unit", base.keep_unit)
     overrides, warnings = read_env(env, keep_unit=env.get("HOLDFAST_KEEP_UNIT") or unit)
     given = {**changes, **overrides}
+    given, ignored = _without_unused(base, given, overrides)
     if "window" in given:  # a window that a person chose is not the model's to enlarge
         given.setdefault("follows_model", False)
     given = {**_following(base, given), **given}
@@ -196,7 +198,18 @@ def resolve_profile(
     except ConfigError as error:
         sources = [config.where] * bool(changes) + ["the environment"] * bool(overrides)
         raise ConfigError(f"{' and '.join(sources)}: {error.message}", hint=error.hint) from error
-    return ResolvedProfile(profile.for_model(model_window), warnings)
+    return ResolvedProfile(profile.for_model(model_window), (*warnings, *ignored))
+
+
+def _without_unused(
+    base: Profile, given: Mapping[str, Json], overrides: Mapping[str, Json]
+) -> tuple[dict[str, Json], list[str]]:
+    """What is given, without what the environment gives and this profile does not use, with a warning for each: the
+    environment is for every profile."""
+    unused = unused_settings(SimpleNamespace(**{**asdict(base), **given}))
+    ignored = [name for name in overrides if name in unused]
+    warnings = [f"`{PREFIX}{name.upper()}` is ignored: {unused[name]}" for name in ignored]
+    return {name: value for name, value in given.items() if name not in ignored}, warnings
 
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:

@@ -32,18 +32,18 @@ def test_the_profiles_have_the_designs_numbers() -> None:
 
 def test_results_and_summaries_follow_the_designs_table() -> None:
     got = {
-        p.name: (p.result_now, p.result_old, p.summary_form, p.summary_role, p.summary_failure)
+        p.name: (p.max_tool_chars, p.result_old, p.summary_form, p.summary_role, p.summary_failure)
         for p in BUILT_IN.values()
     }
     assert got == {
-        "draft16k": ("full", "digest", "six_lines", "system", ("retry", "rule", "truncate")),
+        "draft16k": (0, "digest", "six_lines", "system", ("retry", "rule", "truncate")),
         **dict.fromkeys(
             ("code", "rich", "lean", "classic"),
-            ("full", "digest", "five_sections", "system", ("retry", "rule", "truncate")),
+            (0, "digest", "five_sections", "system", ("retry", "rule", "truncate")),
         ),
-        "review": ("clipped", "stub", "conclusions", "system", ("retry", "rule")),
-        "init": ("full", "skeleton", "init_json", "mock_pair", ("retry", "rule", "ask")),
-        "execute": ("full", "skeleton", "execute_json", "mock_pair", ("retry", "rule", "ask")),
+        "review": (8_000, "stub", "conclusions", "system", ("retry", "rule")),
+        "init": (0, "skeleton", "init_json", "mock_pair", ("retry", "rule", "ask")),
+        "execute": (0, "skeleton", "execute_json", "mock_pair", ("retry", "rule", "ask")),
     }
 
 
@@ -99,7 +99,15 @@ def test_fault_15_trigger_above_hard_limit_is_refused() -> None:
         ({"first_sight_ratio": 0.0}, "nothing could be shown"),
         ({"keep": 0}, "`keep` is 0"),
         ({"keep": 1}, "`keep_floor` (2) is larger than `keep` (1)"),
-        ({"keep_unit": "steps", "keep": 3, "steps_floor": 4}, "`steps_floor` (4) is larger than `keep` (3)"),
+        (
+            {"keep_unit": "steps", "steps_floor": 4},
+            "`steps_floor` would change nothing, because steps are kept as",
+        ),
+        (
+            {"result_old": "stub"},
+            "`result_old` would change nothing, because old steps keep lines and no level",
+        ),
+        ({"excerpt_ratio": 0.0, "worth": "hand"}, "`worth` would change nothing, because no lines are kept"),
         ({"grep_matches": -1}, "`grep_matches` is -1"),
         ({"window_cap": -5}, "`window_cap` is -5"),
         ({"summary_timeout": 0}, "`summary_timeout` is 0"),

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from holdfast.compaction.plan import plan_compaction
 from holdfast.packing.profile import BUILT_IN
 from holdfast.session import Session
+from support.seed_rounds import add_round, seed_session, whole_rounds
 
 
 def rounds_left(profile, keep, *, rounds=14, lines=12):
@@ -39,6 +40,26 @@ def test_all_kept_rounds_stay_where_there_is_room():
     """001-49, 004-12."""
     assert rounds_left("code", 10, lines=4) >= 10
     assert rounds_left("draft16k", 5, lines=4) >= 5
+
+
+def rounds_left_by_a_fold(profile, keep, *, lines, rounds=50):
+    """The newest rounds that the first fold leaves whole, after each round until there is one."""
+    with seed_session(profile, 12_000, keep=keep) as session:
+        for number in range(rounds):
+            add_round(session, number, lines=lines)
+            if session.make_room() is not None:
+                whole = whole_rounds(session)
+                return sum(n >= 0 and [*range(n, number + 1)] == whole[-(number + 1 - n) :] for n in whole)
+    return rounds
+
+
+@pytest.mark.parametrize("profile", ["code", "rich", "lean"])
+@pytest.mark.parametrize("lines", [20, 40, 60, 90])
+def test_a_fold_that_keeps_lines_honours_keep(profile, lines):
+    """001-13, 001-49, 004-01, 004-24: rounds beyond the floor stay whole, and a larger `keep` never keeps less."""
+    left = [rounds_left_by_a_fold(profile, keep, lines=lines) for keep in (2, 3, 4, 6, 8, 10)]
+    assert left == sorted(left), left
+    assert lines > 20 or left[-1] > left[0]
 
 
 def shown_rounds(rounds, steps):

@@ -4,6 +4,7 @@ Rule: a profile that exists is consistent. What contradicts itself is refused wh
 """
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -93,13 +94,12 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     steps_floor: Annotated[Count, Meta(description="newest steps of the current round that stay full")] = 1
     max_messages: Annotated[Count, Meta(description="fold above this many messages (0: no limit)")] = 0
 
-    result_now: Annotated[
-        Literal["full", "clipped"], Meta(description="level of results in the kept part")
-    ] = "full"
     result_old: Annotated[
         Literal["digest", "stub", "skeleton"], Meta(description="level of results outside the kept part")
     ] = "digest"
-    max_tool_chars: Annotated[Count, Meta(description="clip results past this many characters (0: off)")] = 0
+    max_tool_chars: Annotated[
+        Count, Meta(description="clip new results past this many characters (0: off)")
+    ] = 0
     compaction_clip_chars: Annotated[
         Count,
         Meta(
@@ -251,6 +251,7 @@ _SCALES = (
     "round_cap",
     "tail_cap",
 )
+_DEFAULTS = {f.name: f.default for f in fields(Profile)}
 _INTEGERS = tuple(f.name for f in fields(Profile) if getattr(f.type, "__origin__", None) is int)
 
 
@@ -283,8 +284,6 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
         )
     if p.keep_floor > p.keep:
         yield f"`keep_floor` ({p.keep_floor}) is larger than `keep` ({p.keep})", "lower `keep_floor` too"
-    if p.keep_unit == "steps" and p.steps_floor > p.keep:
-        yield f"`steps_floor` ({p.steps_floor}) is larger than `keep` ({p.keep})", "lower `steps_floor` too"
     if p.compaction_clip_chars and p.clip_head_chars + p.clip_tail_chars >= p.compaction_clip_chars:
         yield (
             "head and tail of a clip together are not shorter than `compaction_clip_chars`",
@@ -292,6 +291,35 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
         )
     if sorted(p.pinned_order) != ["context", "rules", "system", "tools"]:
         yield "`pinned_order` does not name each part once", "the parts are: system, tools, rules, context"
+    for setting, reason in unused_settings(p).items():
+        if getattr(p, setting) not in (_DEFAULTS[setting], False):
+            yield f"`{setting}` would change nothing, because {reason}", f"leave `{setting}` out"
+
+
+def unused_settings(p: "Profile | SimpleNamespace") -> dict[str, str]:
+    """Settings that change no pack, given all the others, and why."""
+    unused: dict[str, str] = {}
+
+    def leave_out(reason: str, *settings: str) -> None:
+        unused.update((setting, unused.get(setting, reason)) for setting in settings)
+
+    if p.excerpt_ratio and not p.fold_at_round_end:
+        leave_out("old steps keep lines and no level (`excerpt_ratio` is above 0)", "result_old")
+    if not p.excerpt_ratio:
+        lines = ("recent_ratio", "append_folds", "worth", "fold_for_profit")
+        leave_out("no lines are kept (`excerpt_ratio` is 0)", *lines)
+    if not (p.excerpt_ratio and p.fold_for_profit):
+        prices = ("cache_read", "cache_write", "cache_seconds")
+        leave_out("no fold is made for profit (`fold_for_profit` is false, or `excerpt_ratio` is 0)", *prices)
+    if p.keep_unit == "steps":
+        leave_out('steps are kept as `keep` and `keep_floor` say (`keep_unit = "steps"`)', "steps_floor")
+    if not p.compaction_clip_chars:
+        leave_out("`compaction_clip_chars` is 0", "clip_head_chars", "clip_tail_chars")
+    if p.summary_role == "mock_pair":
+        leave_out('there is one summary message (`summary_role = "mock_pair"`)', "summary_messages")
+    else:
+        leave_out('`summary_role` is not "mock_pair"', "mock_prompt")
+    return unused
 
 
 def _range_faults(p: Profile) -> Iterator[tuple[str, str]]:
@@ -354,7 +382,6 @@ REVIEW = replace(
     keep=6,
     steps_floor=2,
     max_messages=40,
-    result_now="clipped",
     result_old="stub",
     max_tool_chars=8_000,
     summary_form="conclusions",
@@ -374,7 +401,7 @@ INIT = replace(
     keep_unit="steps",
     keep=3,
     keep_floor=3,
-    steps_floor=3,
+    steps_floor=1,
     result_old="skeleton",
     compaction_clip_chars=5_000,
     summary_form="init_json",
@@ -391,7 +418,6 @@ EXECUTE = replace(
     fold_to_tokens=200_000,
     keep=5,
     keep_floor=5,
-    steps_floor=5,
     user_cap_tokens=100_000,
     summary_form="execute_json",
 )

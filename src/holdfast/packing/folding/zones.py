@@ -16,6 +16,10 @@ from holdfast.views.transcript import Step
 RECENT_SHARE = 0.35
 """Share of the low-water mark that the newest steps may fill untouched inside a long round."""
 
+WHOLE_SHARE = 0.25
+"""Share of the low-water mark that kept rounds and recent steps may take whole where lines are kept. The rest is
+for the lines of what went: with twice the share recall falls at 16k and 32k."""
+
 KEPT_SHARE = 0.2
 """Share of newly folded steps that stays as lines where a fold appends."""
 
@@ -51,6 +55,7 @@ def divide_steps(view: WindowView) -> Zones:
     kept = _first_step(view, rounds - profile.keep)
     floor = _first_step(view, rounds - profile.keep_floor)
     if profile.excerpt_ratio:
+        recent = _whole_rounds_start(view, recent)
         kept, floor = min(kept, recent), min(floor, recent)
     else:
         newest = max(newest, floor)
@@ -89,6 +94,22 @@ def _recent_start(view: WindowView, newest: int) -> int:
         if room < 0:
             break
         start -= 1
+    return start
+
+
+def _whole_rounds_start(view: WindowView, recent: int) -> int:
+    """The first step of the kept rounds that stay whole where lines are kept: the newest first, as many as their
+    share of the low-water mark holds. The recent steps stay in any case."""
+    profile, rounds = view.profile, len(view.transcript.rounds)
+    room = int(view.room_below(profile.low_water) * WHOLE_SHARE)
+    room -= sum(view.step_tokens(number) for number in range(recent, len(view.transcript.steps)))
+    start = recent
+    for kept in reversed(range(max(rounds - profile.keep, 0), rounds)):
+        first = _first_step(view, kept)
+        room -= sum(view.step_tokens(number) for number in range(first, start))
+        if room < 0 or any(view.levels[number][0] == "gone" for number in range(first, start)):
+            break
+        start = min(start, first)
     return start
 
 

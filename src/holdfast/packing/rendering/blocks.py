@@ -27,6 +27,7 @@ from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens
 from holdfast.packing.rendering.first_sight import reduce_new_result
 from holdfast.packing.rendering.levels import (
     RenderContext,
+    clip_new_result,
     image_mark,
     reduce_arguments,
     reduce_result,
@@ -324,8 +325,8 @@ def _first_sight(context: RenderContext, use: ToolUse, text: str) -> str:
     if use.kind == "recall":
         return text
     profile, shown = context.profile, text
-    if profile.result_now == "clipped":
-        shown = reduce_result(context, use, text, "clipped", 0)
+    if profile.max_tool_chars:
+        shown = clip_new_result(context, text)
     if context.counter.text(shown) <= profile.first_sight_tokens:
         return shown
     if not profile.excerpt_ratio:

@@ -96,10 +96,16 @@ def _clip(context: RenderContext, text: str, cap: int) -> str:
         if len(text) <= profile.compaction_clip_chars:
             return text
         return clip_chars(text, profile.clip_head_chars, profile.clip_tail_chars, counter=context.counter)
-    if profile.max_tool_chars and len(text) > profile.max_tool_chars:
-        share = profile.max_tool_chars / len(text)
-        return clip_tokens(text, int(context.counter.text(text) * share), context.counter)
     return clip_tokens(text, profile.first_sight_tokens, context.counter)
+
+
+def clip_new_result(context: RenderContext, text: str) -> str:
+    """Head and tail of a result longer than `max_tool_chars`, with as many tokens as so many characters take."""
+    most, size = context.profile.max_tool_chars, context.counter.text(text)
+    if len(text) <= most or size <= SHORT or marked_as(text):
+        return text
+    clipped = clip_tokens(text, size * most // len(text), context.counter)
+    return clipped if context.counter.text(clipped) < size else text
 
 
 def _is_digest(use: ToolUse, text: str) -> bool:
