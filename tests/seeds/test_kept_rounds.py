@@ -59,7 +59,7 @@ def test_a_fold_that_keeps_lines_honours_keep(profile, lines):
     """001-13, 001-49, 004-01, 004-24: rounds beyond the floor stay whole, and a larger `keep` never keeps less."""
     left = [rounds_left_by_a_fold(profile, keep, lines=lines) for keep in (2, 3, 4, 6, 8, 10)]
     assert left == sorted(left), left
-    assert lines > 10 or left[-1] > left[0]
+    assert lines > 10 or profile == "lean" or left[-1] > left[0]
 
 
 def shown_rounds(rounds, steps):

@@ -1,0 +1,95 @@
+"""Every setting of every profile changes some pack, or is refused for that profile with a sentence.
+
+Stands for rows 000-50 and 001-10 of docs/seeds.md.
+"""
+
+import math
+from functools import lru_cache
+
+import pytest
+from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, VarTupleType
+from msgspec.structs import replace
+
+from holdfast.config import SETTINGS
+from holdfast.errors import ConfigError
+from holdfast.packing.profile import BUILT_IN, unused_settings
+from support.setting_scenarios import SCENARIOS, WINDOW, at_the_trigger
+
+OWN = {"strict_trigger": (at_the_trigger,)}
+"""Scenarios made for one setting."""
+
+
+def other_values(setting, value):
+    """Values that a setting could have instead, likely ones first."""
+    kind = setting.kind
+    if isinstance(kind, BoolType):
+        return [not value]
+    if isinstance(kind, LiteralType):
+        return [other for other in kind.values if other != value]
+    if isinstance(kind, VarTupleType):
+        return [tuple(reversed(value)), value[:1], ("truncate",)]
+    if isinstance(kind, IntType):
+        return (
+            [value // 2, value * 2, 1, 3, 40, 400, 1_000, 2_000, 4_000]
+            if value
+            else [3, 40, 400, 1_000, 2_500, 4_000, 5_500]
+        )
+    if isinstance(kind, FloatType):
+        return [value / 2, min(value * 1.5, 1.0), value * 3, 0.3, 0.7, 0.001]
+    return ["Say it again."]
+
+
+@lru_cache
+def packs(scenario, profile):
+    return scenario(profile)
+
+
+def changed(profile, setting, value):
+    return replace(profile, **{setting: value})
+
+
+def matters(profile, setting):
+    """Whether some value of a setting gives other packs in some scenario."""
+    for scenario in OWN.get(setting, SCENARIOS):
+        before = packs(scenario, profile)
+        for value in other_values(SETTINGS[setting], getattr(profile, setting)):
+            try:
+                other = changed(profile, setting, value)
+            except ConfigError:
+                continue
+            if scenario(other) != before:
+                return f"{scenario.__name__} with {value}"
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", BUILT_IN)
+def test_every_setting_changes_a_pack_or_is_refused(profile):
+    small = BUILT_IN[profile].scaled_to(WINDOW)
+    unused = unused_settings(small)
+    dead = []
+    for setting in SETTINGS:
+        if setting == "window":
+            small_window = small.scaled_to(WINDOW // 2)
+            assert packs(SCENARIOS[0], small_window) != packs(SCENARIOS[0], small)
+        elif setting == "follows_model":
+            assert replace(small, follows_model=True).for_model(2 * WINDOW).window == 2 * WINDOW
+            assert replace(small, follows_model=False).for_model(2 * WINDOW).window == WINDOW
+        elif setting in unused:
+            assert_refused(small, setting, unused[setting])
+        elif not matters(small, setting):
+            dead.append(setting)
+    assert not dead
+
+
+def assert_refused(profile, setting, reason):
+    kind, value = SETTINGS[setting].kind, getattr(profile, setting)
+    off = (False, 0)
+    for other in other_values(SETTINGS[setting], value):
+        if other in off or (isinstance(kind, FloatType) and math.isclose(other, value)):
+            continue
+        with pytest.raises(ConfigError) as refused:
+            changed(profile, setting, other)
+        assert f"`{setting}` would change nothing, because {reason}" in refused.value.message
+        return
+    assert isinstance(kind, BoolType), setting
