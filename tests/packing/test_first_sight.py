@@ -1,11 +1,20 @@
-"""First sight: of a very large result what failed is kept wherever it stands, and how it begins and ends."""
+"""First sight: of a very large result what failed is kept wherever it stands, and how it begins and ends; what is
+missing has the call that brings it back."""
+
+import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.events import ToolReturned
+from holdfast.log import Log
+from holdfast.messages import Text
 from holdfast.packing.lines.weights import built_in_vectors
 from holdfast.packing.rendering.first_sight import _failure_rows, reduce_new_result
+from holdfast.recall import answer_recall
+from holdfast.store import MemoryStore
 from holdfast.tool_use import ToolUse
 from support.packing_runs import counter
 
@@ -34,6 +43,7 @@ TROUBLE = {
     "a long one": "error: " + "the thing did not work as it should have " * 8,
 }
 SOURCES = ["learned", "hand"]
+LINES_LEFT_OUT = re.compile(r"\[holdfast: (\d+) of (\d+) lines left out")
 
 
 def test_first_sight_keeps_the_telling_line_in_the_middle():
@@ -139,7 +149,67 @@ def test_first_sight_fits_quotes_and_is_always_the_same(lines, cap, use, source)
     shown = reduce_new_result(use, text, cap, counter(), built_in_vectors(source))
     assert counter().text(shown) <= cap
     assert shown == reduce_new_result(use, text, cap, counter(), built_in_vectors(source))
-    if shown != text and " lines; Recall(" in shown.split("\n", 1)[0]:
+    if shown != text and LINES_LEFT_OUT.match(shown):
         kept = [line for line in shown.split("\n")[1:] if not line.startswith("[… line")]
         rest = iter(lines)
         assert all(line in rest for line in kept), "in their own order, byte for byte"
+
+
+CALL = re.compile(r'Recall\(id="(\w+)"(?:, lines="([\d-]+)")?\)')
+GAP = re.compile(r"\[… lines? ([\d-]+)\]")
+
+
+def recalled(text, **arguments):
+    """What Recall answers, without its heading, where a tool returned this text."""
+    with MemoryStore() as store:
+        Log.create(store, redact=str).append(ToolReturned("c", "Bash", (Text(text),)))
+        answer, failed = answer_recall(store, arguments)
+    assert not failed, answer
+    return answer.split("\n", 1)[1]
+
+
+def rows_of(text, ranges):
+    lines = text.split("\n")
+    spans = [[int(n) for n in one.split("-")] for one in ranges]
+    return [lines[n - 1] for span in spans for n in range(span[0], span[-1] + 1)]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("passed", PASSED)
+def test_the_mark_has_the_call_that_brings_back_exactly_what_is_missing(source, passed):
+    lines = [PASSED[passed].format(n) for n in range(300)]
+    lines[150] = TROUBLE["a word"]
+    text = "\n".join(lines)
+    head, *rows = reduce_new_result(BASH, text, 600, counter(), built_in_vectors(source)).split("\n")
+    gaps = [found[1] for row in rows if (found := GAP.fullmatch(row))]
+    missing = rows_of(text, gaps)
+    kept = [row for row in rows if not GAP.fullmatch(row)]
+    assert sorted(missing + kept) == sorted(lines), "every line is shown, or in a gap"
+    assert head.startswith(f"[holdfast: {len(missing)} of 300 lines left out in {len(gaps)} gaps, ")
+    id_, first = CALL.search(head).groups()
+    assert first == gaps[0]
+    back = [recalled(text, id=id_, lines=gap).removesuffix("\n") for gap in gaps]
+    assert "\n".join(back).split("\n") == missing
+
+
+def test_one_gap_needs_no_other_numbers():
+    text = "\n".join(["the beginning of it", "x " * 3000, "the end of it"])
+    head, *rows = reduce_new_result(BASH, text, 200, counter(), built_in_vectors("learned")).split("\n")
+    assert rows == ["the beginning of it", "[… line 2]", "the end of it"]
+    assert head.startswith("[holdfast: 1 of 3 lines left out; Recall(")
+    id_, lines = CALL.search(head).groups()
+    assert recalled(text, id=id_, lines=lines) == "x " * 3000 + "\n"
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_the_mark_of_a_shortened_document_has_the_call_for_all_of_it(indent):
+    text = json.dumps(
+        [{"id": n, "name": f"order {n}", "note": "n" * (n % 40)} for n in range(70)], indent=indent
+    )
+    head, _ = reduce_new_result(OTHER, text, 300, counter(), built_in_vectors("learned")).split("\n", 1)
+    assert head.startswith(
+        f"[holdfast: a part of a JSON document of {counter().text(text)} tokens, the rest left out"
+    )
+    id_, lines = CALL.search(head).groups()
+    assert lines is None
+    assert recalled(text, id=id_) == text
