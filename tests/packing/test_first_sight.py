@@ -14,6 +14,7 @@ from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
 from holdfast.packing.lines.weights import built_in_vectors
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K
+from holdfast.packing.rendering.clip import MARK_TOKENS
 from holdfast.packing.rendering.first_sight import _failure_rows, reduce_new_result
 from holdfast.packing.window import Window
 from holdfast.recall import answer_recall
@@ -192,7 +193,8 @@ def test_the_mark_has_the_call_that_brings_back_exactly_what_is_missing(source, 
     missing = rows_of(text, gaps)
     kept = [row for row in rows if not GAP.fullmatch(row)]
     assert sorted(missing + kept) == sorted(lines), "every line is shown, or in a gap"
-    assert head.startswith(f"[holdfast: {len(missing)} of 300 lines left out in {len(gaps)} gaps, ")
+    assert head.startswith(f"[holdfast: {len(missing)} of 300 lines left out, the first gap; Recall(")
+    assert counter().text(head) <= MARK_TOKENS
     id_, first = CALL.search(head).groups()
     assert first == gaps[0]
     back = [recalled(text, id=id_, lines=gap).removesuffix("\n") for gap in gaps]

@@ -181,11 +181,12 @@ def _fitting(wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int]
 
 
 def _head(text: str, total: int, kept: Collection[int]) -> str:
-    """How much is missing, and the call that brings back the first gap; the others have their numbers."""
+    """How much is missing, and the call that brings back the first gap; the others have their numbers. It stays
+    within the room for a mark, so that no line is lost to it."""
     gaps = written_ranges(number + 1 for number in range(total) if number not in kept)
     what = f"{total - len(kept)} of {total} lines left out"
     if len(gaps) > 1:
-        what += f" in {len(gaps)} gaps, to read the first"
+        what += ", the first gap"
     # Lines may add up to less than their text, so that none is missing yet.
     return mark(what, text_id(text), lines=gaps[0] if gaps else f"1-{total}")
 
