@@ -22,7 +22,7 @@ from holdfast.store import SqliteStore
 from support.logs import AgentWork, strings_in, texts_of
 from support.packing_runs import counter
 
-RECALLED = re.compile(r'Recall\(id=\\?"(\w+)\\?"(?:, (lines|chars)=\\?"(\d+)-(\d+)\\?")?\)')
+RECALLED = re.compile(r'Recall\(id=\\?"(\w+)\\?"(?:, (lines|chars)=\\?"(\d+)(?:-(\d+))?\\?")?\)')
 
 
 @pytest.mark.slow
@@ -78,6 +78,6 @@ def assert_leads_somewhere(store: SqliteStore, id_: str, unit: str, first: str, 
     if not unit:
         assert recall(store, id_).total_lines >= 1
         return
-    span = (int(first), int(last))
+    span = (int(first), int(last or first))
     found = recall(store, id_, lines=span) if unit == "lines" else recall(store, id_, chars=span)
     assert found.text

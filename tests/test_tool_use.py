@@ -44,6 +44,9 @@ def test_ranges_are_read_in_every_spelling():
     assert span("exec_command", cmd="sed -n '5,80p' src/a.py") == ("src/a.py", 5, 80)
     assert span("exec_command", cmd="/bin/sed -n 5,80p src/a.py") == ("src/a.py", 5, 80)
     assert span("read_file", path="a", start_line=2, end_line=4) == ("a", 2, 4)
+    assert span("read_file", filePath="a", startLine=2, endLine=4) == ("a", 2, 4)
+    ends = {"start_line_one_indexed": 2, "end_line_one_indexed_inclusive": 4}
+    assert span("read_file", target_file="a", **ends) == ("a", 2, 4)
 
 
 @pytest.mark.parametrize(

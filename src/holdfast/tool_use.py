@@ -63,6 +63,8 @@ PATH_KEYS = (
     "target_file",
 )
 COMMAND_KEYS = ("command", "cmd", "script", "code", "input")
+START_KEYS = ("offset", "start_line", "first_line", "start", "startLine", "start_line_one_indexed")
+END_KEYS = ("end_line", "last_line", "end", "endLine", "end_line_one_indexed_inclusive")
 PATTERN_KEYS = ("pattern", "query", "regex", "search_term", "glob", "keyword")
 
 LONG_COMMAND = 2_000
@@ -96,6 +98,11 @@ class ToolUse(Struct, frozen=True, gc=False):
     last: int = 0
     recalls: str = ""
     """The id that a call of Recall reads."""
+
+    @property
+    def names_lines(self) -> bool:
+        """Whether it reads a part of a file by the numbers of its lines. From the first line on is all of it."""
+        return self.kind == "read" and (self.first > 1 or self.last > 0)
 
     @property
     def label(self) -> str:
@@ -191,8 +198,8 @@ def _line_range(arguments: dict[str, Json]) -> tuple[int, int]:
     offset = arguments.get("offset")
     if isinstance(offset, int) and offset < 0:
         return FROM_END, 0
-    first = _number(arguments, ("offset", "start_line", "first_line", "start"))
-    last = _number(arguments, ("end_line", "last_line", "end"))
+    first = _number(arguments, START_KEYS)
+    last = _number(arguments, END_KEYS)
     limit = _number(arguments, ("limit",))
     if limit and not last:
         first = first or 1

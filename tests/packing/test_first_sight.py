@@ -1,13 +1,27 @@
-"""First sight: of a very large result what failed is kept wherever it stands, and how it begins and ends."""
+"""First sight: of a very large result what failed is kept wherever it stands, and how it begins and ends; what is
+missing has the call that brings it back, and may be kept in a note later."""
+
+import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.events import ToolReturned
+from holdfast.log import Log
+from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
 from holdfast.packing.lines.weights import built_in_vectors
+from holdfast.packing.pack import pack
+from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K
+from holdfast.packing.rendering.clip import MARK_TOKENS
 from holdfast.packing.rendering.first_sight import _failure_rows, reduce_new_result
+from holdfast.packing.window import Window
+from holdfast.recall import answer_recall
+from holdfast.store import MemoryStore
 from holdfast.tool_use import ToolUse
-from support.packing_runs import counter
+from support.logs import chained, result, step, user
+from support.packing_runs import counter, pack_each_request
 
 BASH = ToolUse("bash", "Bash", command="make test")
 GREP = ToolUse("grep", "Grep", pattern="test_")
@@ -34,6 +48,7 @@ TROUBLE = {
     "a long one": "error: " + "the thing did not work as it should have " * 8,
 }
 SOURCES = ["learned", "hand"]
+LINES_LEFT_OUT = re.compile(r"\[holdfast: (\d+) of (\d+) lines left out")
 
 
 def test_first_sight_keeps_the_telling_line_in_the_middle():
@@ -139,7 +154,152 @@ def test_first_sight_fits_quotes_and_is_always_the_same(lines, cap, use, source)
     shown = reduce_new_result(use, text, cap, counter(), built_in_vectors(source))
     assert counter().text(shown) <= cap
     assert shown == reduce_new_result(use, text, cap, counter(), built_in_vectors(source))
-    if shown != text and " lines; Recall(" in shown.split("\n", 1)[0]:
+    if shown != text and LINES_LEFT_OUT.match(shown):
         kept = [line for line in shown.split("\n")[1:] if not line.startswith("[… line")]
         rest = iter(lines)
         assert all(line in rest for line in kept), "in their own order, byte for byte"
+
+
+CALL = re.compile(r'Recall\(id="(\w+)"(?:, lines="([\d-]+)")?\)')
+GAP = re.compile(r"\[… lines? ([\d-]+)\]")
+PLACES = ["warehouse", "cellar", "library", "garage", "kitchen", "office", "archive"]
+THINGS = ["documents", "pictures", "instruments", "letters", "records"]
+KEEP_LINES = ["code", "rich", "lean"]
+
+
+def recalled(text, **arguments):
+    """What Recall answers, without its heading, where a tool returned this text."""
+    with MemoryStore() as store:
+        Log.create(store, redact=str).append(ToolReturned("c", "Bash", (Text(text),)))
+        answer, failed = answer_recall(store, arguments)
+    assert not failed, answer
+    return answer.split("\n", 1)[1]
+
+
+def rows_of(text, ranges):
+    lines = text.split("\n")
+    spans = [[int(n) for n in one.split("-")] for one in ranges]
+    return [lines[n - 1] for span in spans for n in range(span[0], span[-1] + 1)]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("passed", PASSED)
+def test_the_mark_has_the_call_that_brings_back_exactly_what_is_missing(source, passed):
+    lines = [PASSED[passed].format(n) for n in range(300)]
+    lines[150] = TROUBLE["a word"]
+    text = "\n".join(lines)
+    head, *rows = reduce_new_result(BASH, text, 600, counter(), built_in_vectors(source)).split("\n")
+    gaps = [found[1] for row in rows if (found := GAP.fullmatch(row))]
+    missing = rows_of(text, gaps)
+    kept = [row for row in rows if not GAP.fullmatch(row)]
+    assert sorted(missing + kept) == sorted(lines), "every line is shown, or in a gap"
+    assert head.startswith(f"[holdfast: {len(missing)} of 300 lines left out, the first gap; Recall(")
+    assert counter().text(head) <= MARK_TOKENS
+    id_, first = CALL.search(head).groups()
+    assert first == gaps[0]
+    back = [recalled(text, id=id_, lines=gap).removesuffix("\n") for gap in gaps]
+    assert "\n".join(back).split("\n") == missing
+
+
+def test_one_gap_needs_no_other_numbers():
+    text = "\n".join(["the beginning of it", "x " * 3000, "the end of it"])
+    head, *rows = reduce_new_result(BASH, text, 200, counter(), built_in_vectors("learned")).split("\n")
+    assert rows == ["the beginning of it", "[… line 2]", "the end of it"]
+    assert head.startswith("[holdfast: 1 of 3 lines left out; Recall(")
+    id_, lines = CALL.search(head).groups()
+    assert recalled(text, id=id_, lines=lines) == "x " * 3000 + "\n"
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_the_mark_of_a_shortened_document_has_the_call_for_all_of_it(indent):
+    text = json.dumps(
+        [{"id": n, "name": f"order {n}", "note": "n" * (n % 40)} for n in range(70)], indent=indent
+    )
+    head, _ = reduce_new_result(OTHER, text, 300, counter(), built_in_vectors("learned")).split("\n", 1)
+    assert head.startswith(
+        f"[holdfast: a part of a JSON document of {counter().text(text)} tokens, the rest left out"
+    )
+    id_, lines = CALL.search(head).groups()
+    assert lines is None
+    assert recalled(text, id=id_) == text
+
+
+def numbered(count, first=1):
+    return "\n".join(f"{n:6}→    value_{n} = compute_value({n})" for n in range(first, first + count))
+
+
+def first_shown(profile, name, arguments, text):
+    events = [user("go"), step("", ("c", name, arguments)), result("c", text, name)]
+    packed = pack(Window(profile, counter(), chained(events)).view())
+    (answer,) = [m for m in packed.messages if isinstance(m, ToolMessage)]
+    return answer.text
+
+
+RANGES = {
+    "Read with a limit": ("Read", {"file_path": "a.py", "offset": 41, "limit": 200}),
+    "Read from a line": ("Read", {"path": "a.py", "offset": 41}),
+    "Read the last": ("Read", {"path": "a.py", "offset": -200}),
+    "view": ("str_replace_based_edit_tool", {"command": "view", "path": "a.py", "view_range": [41, 240]}),
+    "read_file": ("read_file", {"path": "a.py", "start_line": 41, "end_line": 240}),
+    "readFile": ("read_file", {"filePath": "a.py", "startLine": 41, "endLine": 240}),
+    "sed": ("exec_command", {"cmd": "sed -n '41,240p' a.py"}),
+    "head": ("Bash", {"command": "head -n 200 a.py"}),
+}
+WHOLE_FILES = {
+    "Read": ("Read", {"file_path": "a.py"}),
+    "Read from the first": ("Read", {"file_path": "a.py", "offset": 1}),
+    "view": ("str_replace_based_edit_tool", {"command": "view", "path": "a.py", "view_range": [1, -1]}),
+    "cat": ("Bash", {"command": "cat a.py"}),
+    "search": ("Grep", {"pattern": "value", "path": "a.py", "limit": 200}),
+}
+
+
+@pytest.mark.parametrize("profile", KEEP_LINES)
+@pytest.mark.parametrize("call", RANGES)
+def test_lines_asked_for_by_number_are_whole_up_to_half_of_what_may_be_sent(profile, call):
+    scaled = BUILT_IN[profile].scaled_to(16_000)
+    text = numbered(200, 41)
+    assert scaled.first_sight_tokens < counter().text(text) <= scaled.hard_limit // 2
+    assert first_shown(scaled, *RANGES[call], text) == text
+    long = numbered(2_000, 41)
+    assert counter().text(first_shown(scaled, *RANGES[call], long)) <= scaled.first_sight_tokens
+
+
+@pytest.mark.parametrize("call", WHOLE_FILES)
+def test_what_was_not_asked_for_by_number_is_reduced(call):
+    scaled = CODE.scaled_to(16_000)
+    shown = first_shown(scaled, *WHOLE_FILES[call], numbered(200))
+    assert LINES_LEFT_OUT.match(shown)
+    assert counter().text(shown) <= scaled.first_sight_tokens
+
+
+def test_a_profile_without_lines_cuts_a_range_like_any_other_result():
+    scaled = DRAFT16K.scaled_to(4_000)
+    text = numbered(100)
+    assert scaled.first_sight_tokens < counter().text(text) <= scaled.hard_limit // 2
+    assert first_shown(scaled, "Read", {"path": "a.py", "offset": 1, "limit": 100}, text) != text
+
+
+def test_ranges_that_do_not_fit_together_still_leave_a_request_within_its_limit():
+    scaled = CODE.scaled_to(8_000)
+    calls = [(f"c{n}", "Read", {"path": f"f{n}.py", "offset": 41, "limit": 100}) for n in range(6)]
+    results = [result(f"c{n}", numbered(150, 41 + n)) for n in range(6)]
+    for request in pack_each_request(chained([user("go"), step("", *calls), *results]), scaled):
+        assert request.pack.tokens <= scaled.hard_limit
+
+
+@pytest.mark.parametrize("profile", KEEP_LINES)
+def test_notes_keep_lines_that_first_sight_left_out(profile):
+    """All lines of a result compete for a place in notes once it is folded, not only those that were shown."""
+    scaled = BUILT_IN[profile].scaled_to(8_000)
+    lines = [f"{PLACES[n % 7]}_{n} holds the {THINGS[n % 5]} of branch_{n}_{n * n}" for n in range(600)]
+    call = ("Bash", {"command": "make inventory"})
+    shown = set(first_shown(scaled, *call, "\n".join(lines)).split("\n"))
+    events = [user("go"), step("", ("c", *call)), result("c", "\n".join(lines), "Bash")]
+    for n in range(40):
+        look = (f"r{n}", "Read", {"file_path": f"src/f{n}.py"})
+        events += [step(f"look {n}", look), result(f"r{n}", numbered(12, 100 * n))]
+    *_, last = pack_each_request(chained(events), scaled)
+    notes = [joined_text(m.parts) for m in last.pack.messages if isinstance(m, UserMessage)]
+    noted = {line for note in notes for line in note.split("\n")}
+    assert len((noted & {*lines}) - shown) > 5

@@ -320,8 +320,13 @@ def _result_text(
     return (part if shown == part.text else Text(shown)), rule
 
 
+RANGE_SHARE = 0.5
+"""The share of what may be sent that lines asked for by number may take: as much is left for all else."""
+
+
 def _first_sight(context: RenderContext, use: ToolUse, text: str) -> str:
-    """A result as it is first shown: whole, unless it is very large or the profile clips at once."""
+    """A result as it is first shown: whole, unless it is very large or the profile clips at once. Where a profile
+    keeps lines, those that the agent asked for by number are whole while they fit."""
     if use.kind == "recall":
         return text
     profile, shown = context.profile, text
@@ -331,6 +336,8 @@ def _first_sight(context: RenderContext, use: ToolUse, text: str) -> str:
         return shown
     if not profile.excerpt_ratio:
         return clip_tokens(text, profile.first_sight_tokens, context.counter)
+    if use.names_lines and context.counter.text(text) <= profile.hard_limit * RANGE_SHARE:
+        return text
     return reduce_new_result(use, text, profile.first_sight_tokens, context.counter, context.weight_vectors)
 
 

@@ -1,15 +1,16 @@
 """First sight: a very large result is reduced before it is ever sent, because that costs no cache.
 
 Rule: by the text and its call alone, so that what was once sent stays as it was until a fold. Lines are kept byte
-for byte, and the whole text is one call of Recall away.
+for byte, and a mark names the call of Recall that brings back what is missing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import exp
 from string import digits
 
 from holdfast.ids import text_id
+from holdfast.line_ranges import written_ranges
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.features import (
     fixed_line_features,
@@ -135,8 +136,7 @@ def reduce_new_result(
         kept = _fitting(wanted, sizes, room)
         if not kept:
             break
-        head = mark(f"{len(kept)} of {len(lines)} lines", text_id(text))
-        reduced = f"{head}\n{keep_lines(lines, kept, _gap)}"
+        reduced = f"{_head(text, len(lines), kept)}\n{keep_lines(lines, kept, _gap)}"
         excess = counter.text(reduced) - cap
         if excess <= 0:
             return reduced
@@ -151,7 +151,7 @@ def _smaller_json(text: str, size: int, cap: int, counter: TokenCounter) -> str:
         whole = f"{mark('the JSON document with keys written once', text_id(text))}\n{tight}"
         if counter.text(whole) <= cap:
             return whole
-    head = mark(f"a part of a JSON document of {size} tokens", text_id(text))
+    head = mark(f"a part of a JSON document of {size} tokens, the rest left out at each …", text_id(text))
     smaller = clip_json(text, cap - counter.text(head) - 1, counter)
     if smaller is None:
         return ""
@@ -178,6 +178,17 @@ def _fitting(wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int]
                 taken += cost
                 kept.add(at)
     return kept
+
+
+def _head(text: str, total: int, kept: Collection[int]) -> str:
+    """How much is missing, and the call that brings back the first gap; the others have their numbers. It stays
+    within the room for a mark, so that no line is lost to it."""
+    gaps = written_ranges(number + 1 for number in range(total) if number not in kept)
+    what = f"{total - len(kept)} of {total} lines left out"
+    if len(gaps) > 1:
+        what += ", the first gap"
+    # Lines may add up to less than their text, so that none is missing yet.
+    return mark(what, text_id(text), lines=gaps[0] if gaps else f"1-{total}")
 
 
 def _gap(start: int, end: int) -> str:
