@@ -188,8 +188,7 @@ def resolve_profile(
     base, changes = _collected(config, name)
     unit = changes.get("keep_unit", base.keep_unit)
     overrides, warnings = read_env(env, keep_unit=env.get("HOLDFAST_KEEP_UNIT") or unit)
-    given = {**changes, **overrides}
-    given, ignored = _without_unused(base, given, overrides)
+    given, ignored = _without_unused(config, base, changes, overrides)
     if "window" in given:  # a window that a person chose is not the model's to enlarge
         given.setdefault("follows_model", False)
     given = {**_following(base, given), **given}
@@ -202,14 +201,20 @@ def resolve_profile(
 
 
 def _without_unused(
-    base: Profile, given: Mapping[str, Json], overrides: Mapping[str, Json]
+    config: Config, base: Profile, changes: Mapping[str, Json], overrides: Mapping[str, Json]
 ) -> tuple[dict[str, Json], list[str]]:
     """What is given, without what the environment gives and this profile does not use, with a warning for each: the
-    environment is for every profile."""
-    unused = unused_settings(SimpleNamespace(**{**asdict(base), **given}))
-    ignored = [name for name in overrides if name in unused]
-    warnings = [f"`{PREFIX}{name.upper()}` is ignored: {unused[name]}" for name in ignored]
-    return {name: value for name, value in given.items() if name not in ignored}, warnings
+    environment is for every profile. What a file gives is for this one, and is refused."""
+    unused = unused_settings(SimpleNamespace(**{**asdict(base), **changes, **overrides}))
+    for name in changes:
+        if name in unused and name not in overrides and changes[name] != getattr(base, name):
+            raise ConfigError(
+                f"{config.where}: `{name}` would change nothing, because {unused[name]}",
+                hint=f"leave `{name}` out",
+            )
+    warnings = [f"`{PREFIX}{n.upper()}` is ignored: {unused[n]}" for n in overrides if n in unused]
+    used = {name: value for name, value in overrides.items() if name not in unused}
+    return {**changes, **used}, warnings
 
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:

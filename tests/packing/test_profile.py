@@ -99,15 +99,6 @@ def test_fault_15_trigger_above_hard_limit_is_refused() -> None:
         ({"first_sight_ratio": 0.0}, "nothing could be shown"),
         ({"keep": 0}, "`keep` is 0"),
         ({"keep": 1}, "`keep_floor` (2) is larger than `keep` (1)"),
-        (
-            {"keep_unit": "steps", "steps_floor": 4},
-            "`steps_floor` would change nothing, because steps are kept as",
-        ),
-        (
-            {"result_old": "stub"},
-            "`result_old` would change nothing, because old steps keep lines and no level",
-        ),
-        ({"excerpt_ratio": 0.0, "worth": "hand"}, "`worth` would change nothing, because no lines are kept"),
         ({"grep_matches": -1}, "`grep_matches` is -1"),
         ({"window_cap": -5}, "`window_cap` is -5"),
         ({"summary_timeout": 0}, "`summary_timeout` is 0"),

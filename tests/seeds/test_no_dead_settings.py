@@ -3,19 +3,18 @@
 Stands for rows 000-50 and 001-10 of docs/seeds.md.
 """
 
-import math
 from functools import lru_cache
 
 import pytest
 from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, VarTupleType
 from msgspec.structs import replace
 
-from holdfast.config import SETTINGS
+from holdfast.config import SETTINGS, Config, resolve_profile, setting_text
 from holdfast.errors import ConfigError
 from holdfast.packing.profile import BUILT_IN, unused_settings
-from support.setting_scenarios import SCENARIOS, WINDOW, at_the_trigger
+from support.setting_scenarios import SCENARIOS, WINDOW, at_the_trigger, clipped_results
 
-OWN = {"strict_trigger": (at_the_trigger,)}
+OWN = {"strict_trigger": (at_the_trigger,), "compaction_clip_chars": (clipped_results,)}
 """Scenarios made for one setting."""
 
 
@@ -30,7 +29,7 @@ def other_values(setting, value):
         return [tuple(reversed(value)), value[:1], ("truncate",)]
     if isinstance(kind, IntType):
         return (
-            [value // 2, value * 2, 1, 3, 40, 400, 1_000, 2_000, 4_000]
+            [value // 2, value * 2, 1, 3, 40, 400, 1_000, 2_000, 4_000, 7_000]
             if value
             else [3, 40, 400, 1_000, 2_500, 4_000, 5_500]
         )
@@ -76,20 +75,20 @@ def test_every_setting_changes_a_pack_or_is_refused(profile):
             assert replace(small, follows_model=True).for_model(2 * WINDOW).window == 2 * WINDOW
             assert replace(small, follows_model=False).for_model(2 * WINDOW).window == WINDOW
         elif setting in unused:
-            assert_refused(small, setting, unused[setting])
+            assert_refused(profile, setting, unused[setting])
         elif not matters(small, setting):
             dead.append(setting)
     assert not dead
 
 
-def assert_refused(profile, setting, reason):
-    kind, value = SETTINGS[setting].kind, getattr(profile, setting)
-    off = (False, 0)
-    for other in other_values(SETTINGS[setting], value):
-        if other in off or (isinstance(kind, FloatType) and math.isclose(other, value)):
-            continue
+def assert_refused(name, setting, reason):
+    """In a file with a sentence; in the environment, which is for all profiles, with a warning."""
+    profile = BUILT_IN[name]
+    for other in other_values(SETTINGS[setting], getattr(profile, setting)):
+        written = {"profiles": {name: {setting: other}}, "bases": {name: ""}}
         with pytest.raises(ConfigError) as refused:
-            changed(profile, setting, other)
+            resolve_profile(Config(where="holdfast.toml", **written), {}, name)
         assert f"`{setting}` would change nothing, because {reason}" in refused.value.message
-        return
-    assert isinstance(kind, BoolType), setting
+        found = resolve_profile(Config(), {f"HOLDFAST_{setting.upper()}": setting_text(other)}, name)
+        assert found.profile == profile
+        assert found.warnings == (f"`HOLDFAST_{setting.upper()}` is ignored: {reason}",)

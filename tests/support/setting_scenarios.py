@@ -19,7 +19,11 @@ from holdfast.events import (
 from holdfast.messages import Text, Thinking, ToolCall
 from holdfast.models.errors import NetworkFailed
 from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.log_walk import fold_if_due
+from holdfast.packing.window import Window
 from holdfast.session import Session
+from holdfast.tokenizers import counter_for_model
+from support.logs import chained
 
 WINDOW = 8_000
 SECRET = "token = 'ghp_" + "k3J9" * 9 + "'"
@@ -40,16 +44,27 @@ def lines(name, count):
     )
 
 
-RESULTS = [
-    ("LS", {"path": "src"}, lines("ls", 60)),
-    ("Glob", {"pattern": "**/*.py"}, lines("glob", 60)),
-    ("Grep", {"pattern": "value"}, lines("grep", 60)),
-    ("Read", {"path": "src/a.py"}, lines("read", 60)),
-    ("Edit", {"path": "src/a.py", "old_string": "a" * 20, "new_string": lines("new", 40)}, lines("edit", 60)),
-    ("Write", {"path": "src/b.py", "content": lines("content", 40)}, lines("write", 60)),
-    ("Bash", {"command": "make"}, lines("out", 60)),
-    ("Lookup", {"query": "value"}, lines("other", 60)),
-]
+def results(count):
+    """What each tool answers, in so many lines."""
+    return [
+        ("LS", {"path": "src"}, lines("ls", count)),
+        ("Glob", {"pattern": "**/*.py"}, lines("glob", count)),
+        ("Grep", {"pattern": "value"}, lines("grep", count)),
+        ("Read", {"path": "src/a.py"}, lines("read", count)),
+        (
+            "Edit",
+            {"path": "src/a.py", "old_string": "a", "new_string": lines("new", 20)},
+            lines("edit", count),
+        ),
+        ("Write", {"path": "src/b.py", "content": lines("content", 20)}, lines("write", count)),
+        ("Bash", {"command": "make"}, "\n".join(f"ok {n}" for n in range(5 * count))),
+        ("Lookup", {"query": "value"}, lines("other", count)),
+    ]
+
+
+RESULTS = results(60)
+SHORT_RESULTS = results(16)
+TINY_RESULTS = results(4)
 
 
 def add_steps(session, round_, *, results=RESULTS, thinks=True):
@@ -64,7 +79,7 @@ def begin(profile, *, system="You help."):
     session = Session(profile=profile)
     session.record(SystemSet(system))
     session.record(RulesSet("AGENTS.md", "Keep it short."), ContextSet("diff", "+ a line"))
-    session.record(RecapSet("findings", "\n".join(f"finding {n}" for n in range(60))))
+    session.record(RecapSet("findings", "Findings", tuple(f"finding {n}" for n in range(60))))
     return session
 
 
@@ -85,8 +100,73 @@ def long_round(profile):
     out = []
     with begin(profile) as session:
         session.record(UserSaid((Text("Do everything."),)))
-        for number in range(10):
-            add_steps(session, number, results=RESULTS[number % 8 :][:2])
+        for number in range(24):
+            add_steps(session, number, results=[SHORT_RESULTS[number % 8]])
+            out.append(show(session))
+    return out
+
+
+def steady_rounds(profile):
+    """Rounds of one step, so that the window fills slowly; now and then a summary by rule."""
+    out = []
+    with begin(profile) as session:
+        for number in range(48):
+            session.record(UserSaid((Text(f"Do part {number}."),)))
+            out.append(show(session))
+            add_steps(session, number, results=[SHORT_RESULTS[number % 8]])
+            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
+            out.append(show(session))
+    return out
+
+
+def heavy_start(profile):
+    """A few large results, and then rounds that add little to them."""
+    out = []
+    with begin(profile) as session:
+        for number in range(40):
+            session.record(UserSaid((Text(f"Do part {number}."),)))
+            add_steps(
+                session,
+                number,
+                results=[RESULTS[2] if number < 3 else TINY_RESULTS[number % 8]],
+                thinks=False,
+            )
+            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
+            out.append(show(session))
+    return out
+
+
+def clipped_results(profile):
+    """Many results at once in a window in which each may be long."""
+    return many_results_at_once(profile.scaled_to(40_000), (*results(400)[:6], *results(400))[:13])
+
+
+def after_a_pause(profile):
+    """Work that stands still until no cache is warm, just below the trigger."""
+    events = []
+    for number in range(30):
+        call = ToolCall(f"c{number}", *SHORT_RESULTS[2][:2])
+        said = Text(lines(f"{number}x", 8))
+        events += [
+            UserSaid((Text("Go on."),)),
+            AssistantReplied((call,)),
+            ToolReturned(call.id, call.name, (said,)),
+        ]
+    window, out = Window(profile, counter_for_model("")), []
+    for number, entry in enumerate(chained(events)):
+        window.add(replace(entry, at=1_000.0 * number))
+        fold_if_due(window)
+        out.append(str(window.view().blocks[:]))
+    return out
+
+
+def wordy_users(profile):
+    """Users who say much."""
+    out = []
+    with begin(profile) as session:
+        for number in range(14):
+            session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"user{number}x", 45)),)))
+            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
             out.append(show(session))
     return out
 
@@ -108,21 +188,21 @@ def small_rounds(profile):
 def large_system(profile):
     """A system prompt that leaves little: recent results have to shrink."""
     out = []
-    with begin(profile, system="You help. " + lines("system", profile.window // 45)) as session:
+    with begin(profile, system="You help. " + lines("system", profile.window // 34)) as session:
         session.record(UserSaid((Text("Do it."),)))
-        for number, one in enumerate(RESULTS):
+        for number, one in enumerate((*SHORT_RESULTS, *SHORT_RESULTS)):
             add_steps(session, number, results=[one], thinks=False)
             out.append(show(session))
     return out
 
 
-def many_results_at_once(profile):
+def many_results_at_once(profile, all_results=(*RESULTS, *RESULTS)):
     """One step with more than the window holds."""
     with begin(profile) as session:
         session.record(UserSaid((Text("Do it at once."),)))
-        calls = [ToolCall(f"c{n}", name, given) for n, (name, given, _) in enumerate(RESULTS)]
+        calls = [ToolCall(f"c{n}", name, given) for n, (name, given, _) in enumerate(all_results)]
         session.record(AssistantReplied(tuple(calls)))
-        for call, (name, _, text) in zip(calls, RESULTS, strict=True):
+        for call, (name, _, text) in zip(calls, all_results, strict=True):
             session.record(ToolReturned(call.id, name, (Text(text),)))
         return [show(session)]
 
@@ -141,7 +221,16 @@ def large_texts(profile):
     return out
 
 
-def summaries(profile, reply=None, **known):
+class SlowModel(ScriptedModel):
+    """Takes a moment for each reply."""
+
+    async def stream(self, request):
+        await asyncio.sleep(0.02)
+        async for event in super().stream(request):
+            yield event
+
+
+def summaries(profile, reply=None):
     """Summaries by a model that says what it was asked, so that another request is another summary."""
     out = []
 
@@ -151,11 +240,13 @@ def summaries(profile, reply=None, **known):
 
     with begin(profile) as session:
         for number in range(14):
-            session.record(UserSaid((Text(f"Do part {number}."),)))
-            add_steps(session, number, results=RESULTS[number % 8 :][:2])
+            session.record(
+                UserSaid((Text(f"Do part {number}. Mind the rest. Never touch src/old/. Take care."),))
+            )
+            add_steps(session, number, results=SHORT_RESULTS[number % 8 :][:2])
             session.record(AssistantReplied((Text(f"Part {number} is done."),)))
-            model = ScriptedModel(written, repeat_last=True)
-            if number % 3 == 2:
+            model = (SlowModel if reply == "slow" else ScriptedModel)(written, repeat_last=True)
+            if number % 4 == 3:
                 done = asyncio.run(compact(session, None if reply == "rule" else model))
                 out.append(f"{done and done.asks} {done and done.notes} {len(model.requests)}")
                 out.append(
@@ -169,13 +260,21 @@ def failing_summaries(profile):
     return summaries(profile, "fails")
 
 
+def slow_summaries(profile):
+    return summaries(profile, "slow")
+
+
 def rule_summaries(profile):
     return summaries(profile, "rule")
 
 
 SCENARIOS = (
+    steady_rounds,
+    heavy_start,
+    after_a_pause,
     many_rounds,
     long_round,
+    wordy_users,
     small_rounds,
     large_system,
     many_results_at_once,
@@ -183,6 +282,7 @@ SCENARIOS = (
     rule_summaries,
     summaries,
     failing_summaries,
+    slow_summaries,
 )
 
 
@@ -191,9 +291,9 @@ def at_the_trigger(profile):
 
     def filled(settings):
         session = begin(settings)
-        for number in range(3):
+        for number in range(6):
             session.record(UserSaid((Text(f"Do part {number}."),)))
-            add_steps(session, number, results=RESULTS[:1])
+            add_steps(session, number, results=SHORT_RESULTS[:2])
         return session
 
     with filled(profile) as session:

@@ -251,7 +251,6 @@ _SCALES = (
     "round_cap",
     "tail_cap",
 )
-_DEFAULTS = {f.name: f.default for f in fields(Profile)}
 _INTEGERS = tuple(f.name for f in fields(Profile) if getattr(f.type, "__origin__", None) is int)
 
 
@@ -291,9 +290,6 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
         )
     if sorted(p.pinned_order) != ["context", "rules", "system", "tools"]:
         yield "`pinned_order` does not name each part once", "the parts are: system, tools, rules, context"
-    for setting, reason in unused_settings(p).items():
-        if getattr(p, setting) not in (_DEFAULTS[setting], False):
-            yield f"`{setting}` would change nothing, because {reason}", f"leave `{setting}` out"
 
 
 def unused_settings(p: "Profile | SimpleNamespace") -> dict[str, str]:
