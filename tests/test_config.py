@@ -78,18 +78,20 @@ def test_the_file_can_be_named(tmp_path: Path) -> None:
 
 def test_profiles_extend_each_other() -> None:
     config = parse_config(
-        '[profile.a]\nextends = "init"\nkeep = 9\nread_lines = 50\n'
+        '[profile.a]\nextends = "init"\nkeep = 9\nrecap_lines = 50\n'
         '[profile.b]\nextends = "a"\nkeep = 8\n[profile.c]\n',
         "holdfast.toml",
     )
-    assert resolve_profile(config, {}, "b").profile == replace(INIT, name="b", keep=8, read_lines=50)
+    assert resolve_profile(config, {}, "b").profile == replace(INIT, name="b", keep=8, recap_lines=50)
     assert resolve_profile(config, {}, "c").profile == replace(CODE, name="c")
 
 
 def test_a_built_in_profile_can_be_changed_in_place() -> None:
-    config = parse_config('[profile.code]\nextends = "code"\nkeep = 7\n[profile.init]\nread_lines = 9\n', "f")
+    config = parse_config(
+        '[profile.code]\nextends = "code"\nkeep = 7\n[profile.init]\nrecap_lines = 9\n', "f"
+    )
     assert resolve_profile(config, {}, "code").profile == replace(CODE, keep=7)
-    assert resolve_profile(config, {}, "init").profile == replace(INIT, read_lines=9)
+    assert resolve_profile(config, {}, "init").profile == replace(INIT, recap_lines=9)
 
 
 def test_a_circle_of_profiles_is_named() -> None:
@@ -294,7 +296,7 @@ def test_review_takes_the_models_window_unless_one_is_set(tmp_path: Path) -> Non
 
 
 NAMES = st.sampled_from(["code", "init", "a", "b", "review"])
-VALUES = st.dictionaries(st.sampled_from(["keep", "read_lines", "grep_matches"]), st.integers(5, 40))
+VALUES = st.dictionaries(st.sampled_from(["keep", "recap_lines", "max_messages"]), st.integers(5, 40))
 
 
 @given(profiles=st.dictionaries(NAMES, VALUES), env=VALUES, name=NAMES)

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from holdfast.events import ToolReturned
 from holdfast.log import Log
@@ -274,7 +275,7 @@ def test_what_was_not_asked_for_by_number_is_reduced(call):
 
 
 def test_a_profile_without_lines_cuts_a_range_like_any_other_result():
-    scaled = DRAFT16K.scaled_to(4_000)
+    scaled = replace(DRAFT16K.scaled_to(4_000), first_sight_ratio=0.25)
     text = numbered(100)
     assert scaled.first_sight_tokens < counter().text(text) <= scaled.hard_limit // 2
     assert first_shown(scaled, "Read", {"path": "a.py", "offset": 1, "limit": 100}, text) != text

@@ -7,9 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.compaction.plan import plan_compaction
+from holdfast.errors import ContextOverflow
+from holdfast.events import Compacted, RecapSet, SystemSet
+from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN
 from holdfast.session import Session
-from support.seed_rounds import add_round, seed_session, whole_rounds
+from support.seed_rounds import add_round, add_step, seed_session, whole_rounds
 
 
 def rounds_left(profile, keep, *, rounds=14, lines=12):
@@ -93,3 +96,35 @@ def test_the_cap_on_messages_holds_where_the_kept_rounds_are_more():
     shown, messages = shown_rounds(9, steps=6)
     assert messages <= BUILT_IN["review"].max_messages + 2
     assert {7, 8} <= shown
+
+
+@pytest.mark.parametrize("layer", ["stable", "summary", "window", "round", "tail"])
+def test_every_layer_of_a_review_has_a_cap(layer):
+    """002-02: the cap is a share of the window, and what is above it shrinks, or is refused."""
+    cap = getattr(BUILT_IN["review"].scaled_to(20_000), f"{layer}_cap")
+    assert 0 < cap < 20_000
+    with seed_session("review", 20_000, max_messages=0, max_tool_chars=0) as session:
+        words = " ".join(f"word{n}" for n in range(cap * 11 // 30))
+        if layer == "stable":
+            session.record(SystemSet(words))
+            session.append({"role": "user", "content": "Look."})
+            with pytest.raises(ContextOverflow, match="its cap is"):
+                session.pack()
+            return
+        session.append({"role": "user", "content": "Look."})
+        if layer == "summary":
+            text = "\n".join(
+                f"- This is point {n}. And this is said of it, at length." for n in range(cap // 12)
+            )
+            session.record(Compacted("archive", text))
+        elif layer == "tail":
+            session.record(RecapSet("more", "More", tuple(f"finding {n} of many" for n in range(cap // 4))))
+        elif layer == "round":
+            for number in range(40):
+                add_step(session, str(number), cap // 400)
+                session.make_room()
+        for number in range(20 if layer == "window" else 0):
+            add_round(session, number, lines=cap // 200)
+            session.make_room()
+        layers = {one.name: one.tokens for one in pack_window(session.window.view()).layers}
+        assert 0 < layers[layer] <= cap

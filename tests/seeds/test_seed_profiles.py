@@ -118,7 +118,7 @@ def fill(session, rounds, *, lines, steps=1):
 def test_kept_rounds_stay_while_they_fit_whatever_the_trigger_says(profile):
     """000-31, 000-38, 000-54: rounds give way in an overflow, not at the trigger."""
     keep = BUILT_IN[profile].keep
-    with seed_session(profile, 16_000, max_messages=0, max_tool_chars=0) as session:
+    with seed_session(profile, 16_000, max_messages=0, max_tool_chars=0, window_cap=0) as session:
         lines = 12_800 // keep // 16
         for whole, _ in fill(session, 3 * keep, lines=lines):
             newest = max(whole, default=-1)
@@ -131,7 +131,7 @@ def test_kept_rounds_are_given_up_one_at_a_time_down_to_two(profile):
     """000-31, 000-54, 000-56: the newest that went had to go."""
     seen = set()
     for lines in range(40, 400, 20):
-        with seed_session(profile, 16_000, max_messages=0, max_tool_chars=0) as session:
+        with seed_session(profile, 16_000, max_messages=0, max_tool_chars=0, window_cap=0) as session:
             for number in range(12):
                 add_round(session, number, lines=lines)
             whole_size = sum(session.window.view().step_tokens(n) for n in (0, 1))

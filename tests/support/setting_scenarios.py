@@ -138,7 +138,7 @@ def heavy_start(profile):
 
 def clipped_results(profile):
     """Many results at once in a window in which each may be long."""
-    return many_results_at_once(profile.scaled_to(40_000), (*results(400)[:6], *results(400))[:13])
+    return many_results_at_once(profile.scaled_to(40_000), (*results(105)[:6], *results(105))[:13])
 
 
 def after_a_pause(profile):
@@ -157,6 +157,17 @@ def after_a_pause(profile):
         window.add(replace(entry, at=1_000.0 * number))
         fold_if_due(window)
         out.append(str(window.view().blocks[:]))
+    return out
+
+
+def pasting_users(profile):
+    """Users whose messages are as large as they may be."""
+    out = []
+    with begin(profile) as session:
+        for number in range(7):
+            session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"paste{number}x", 80)),)))
+            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
+            out.append(show(session))
     return out
 
 
@@ -275,6 +286,7 @@ SCENARIOS = (
     many_rounds,
     long_round,
     wordy_users,
+    pasting_users,
     small_rounds,
     large_system,
     many_results_at_once,

@@ -40,6 +40,12 @@ SMALLEST_BUDGET = 10
 LEAST_SIGHT = 500
 """Tokens of a new result that a small window shows: less of it would seldom say what it is."""
 
+DIGEST_SETTINGS = (
+    *("ls_entries", "glob_entries", "grep_matches", "read_lines", "edit_diff_lines", "write_diff_lines"),
+    *("bash_stdout_lines", "bash_stderr_lines", "generic_rows"),
+)
+"""The numbers of the per-tool table."""
+
 MOCK_PROMPT = """\
 Summarise the work so far and keep what matters:
 - the main points of the design, or of the components, being worked on
@@ -309,6 +315,10 @@ def unused_settings(p: "Profile | SimpleNamespace") -> dict[str, str]:
         leave_out("no fold is made for profit (`fold_for_profit` is false, or `excerpt_ratio` is 0)", *prices)
     if p.keep_unit == "steps":
         leave_out('steps are kept as `keep` and `keep_floor` say (`keep_unit = "steps"`)', "steps_floor")
+    if p.result_old == "skeleton" and not p.excerpt_ratio:
+        leave_out('of old steps only what was said stays (`result_old = "skeleton"`)', "thinking")
+        if p.keep_unit == "steps":
+            leave_out('no result becomes a digest (`result_old = "skeleton"`)', *DIGEST_SETTINGS)
     if not p.compaction_clip_chars:
         leave_out("`compaction_clip_chars` is 0", "clip_head_chars", "clip_tail_chars")
     if p.summary_role == "mock_pair":
@@ -384,6 +394,11 @@ REVIEW = replace(
     summary_messages=2,
     summary_failure=("retry", "rule"),
     recap_lines=40,
+    stable_cap=150_000,
+    summary_cap=20_000,
+    window_cap=80_000,
+    round_cap=120_000,
+    tail_cap=8_000,
 )
 INIT = replace(
     _LEVELS,

@@ -22,24 +22,28 @@ from holdfast.packing.folding.ladder import (
     rungs,
     shorten_fixed_layers,
 )
-from holdfast.packing.folding.trigger import FoldTrigger, forced_trigger, profit_trigger
-from holdfast.packing.folding.zones import Zones, divide_steps, fold_depth, zones_in_layer
+from holdfast.packing.folding.trigger import FoldTrigger, forced_triggers, profit_trigger
+from holdfast.packing.folding.zones import FoldDepth, Zones, divide_steps, fold_depth, zones_in_layer
 from holdfast.packing.view import WindowView
 from holdfast.views.transcript import User
 
 
 def plan_fold(view: WindowView) -> Folded | None:
     """The fold that is due now, or None. Raises ContextOverflow when nothing more may give way."""
-    due = forced_trigger(view)
-    if due is not None and not (view.fresh or view.total > view.profile.hard_limit):
+    reasons = [*forced_triggers(view)]
+    if reasons and not (view.fresh or view.total > view.profile.hard_limit):
         return None
-    keeps_lines = view.profile.excerpt_ratio > 0
-    zones = divide_steps(view) if due or view.profile.fold_for_profit else None
-    depth = fold_depth(view, zones) if zones and keeps_lines else None
-    if due is None and depth is not None:
-        due = profit_trigger(view, depth)
-    if due is None or zones is None:
+    if not (reasons or view.profile.fold_for_profit):
         return None
+    zones = divide_steps(view)
+    depth = fold_depth(view, zones) if view.profile.excerpt_ratio else None
+    if not reasons and depth is not None and (pays := profit_trigger(view, depth)):
+        reasons = [pays]
+    return next((fold for due in reasons if (fold := _planned(view, due, zones, depth))), None)
+
+
+def _planned(view: WindowView, due: FoldTrigger, zones: Zones, depth: FoldDepth | None) -> Folded | None:
+    """The fold for one reason, or None where it would change too little."""
     if due.reason == "round_end":
         draft = FoldDraft(view)
         _fold_ended_rounds(draft)
@@ -49,16 +53,16 @@ def plan_fold(view: WindowView) -> Folded | None:
     if due.layer:
         _lower_layer(draft, zones_in_layer(view, zones, due.layer), due)
     elif due.reason != "messages":
-        lower = _lower_to_lines if keeps_lines else _lower_by_levels
+        lower = _lower_to_lines if depth is not None else _lower_by_levels
         lower(draft, zones)
     if view.profile.max_messages and draft.messages > view.profile.max_messages:
         _lower_messages(draft, zones)
     limit = _limit(view)
     if draft.total > limit:
         relieve_overflow(draft, zones, limit)
-    if keeps_lines:
+    if depth is not None:
         target = view.room_below(_low_water(view))
-        draft.keep_lines(min(limit, draft.total + depth.room if depth and adds else target))
+        draft.keep_lines(min(limit, draft.total + depth.room if adds else target))
     if draft.total > view.profile.hard_limit or (view.refused and draft.total >= draft.before):
         raise _overflow(draft)
     return draft.event(due) if _pays(draft, due) else None

@@ -3,6 +3,7 @@
 Rule: what does not fit is never hidden: the larger of what the provider reported and what we estimate decides that.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -46,24 +47,29 @@ def estimate_request(view: WindowView) -> int:
 
 
 def forced_trigger(view: WindowView) -> FoldTrigger | None:
-    """The reason to fold now, or None."""
+    """The first reason to fold now, or None."""
+    return next(forced_triggers(view), None)
+
+
+def forced_triggers(view: WindowView) -> Iterator[FoldTrigger]:
+    """The reasons to fold now; the next counts where a fold for the one before would change too little."""
     profile = view.profile
     size = estimate_request(view)
     if view.refused or max(view.reported - profile.reply_room, view.corrected) > profile.hard_limit:
-        return FoldTrigger("overflow", size, profile.hard_limit)
+        yield FoldTrigger("overflow", size, profile.hard_limit)
+        return
     if view.message_count >= profile.min_messages:
         reached = size > profile.trigger if profile.strict_trigger else size >= profile.trigger
         if reached:
-            return FoldTrigger("pressure", size, profile.trigger)
+            yield FoldTrigger("pressure", size, profile.trigger)
         for layer in CAPPED:
             cap, taken = layer_cap(view, layer)
             if cap and taken > cap:
-                return FoldTrigger("pressure", taken, cap, layer)
+                yield FoldTrigger("pressure", taken, cap, layer)
     if profile.max_messages and view.message_count > profile.max_messages:
-        return FoldTrigger("messages", view.message_count, profile.max_messages)
+        yield FoldTrigger("messages", view.message_count, profile.max_messages)
     if profile.fold_at_round_end and _round_just_opened(view):
-        return FoldTrigger("round_end", size, profile.trigger)
-    return None
+        yield FoldTrigger("round_end", size, profile.trigger)
 
 
 def profit_trigger(view: WindowView, depth: FoldDepth) -> FoldTrigger | None:
