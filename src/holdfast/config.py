@@ -181,11 +181,18 @@ class ResolvedProfile(Struct, frozen=True):
 
 
 def resolve_profile(
-    config: Config, env: Mapping[str, str], name: str = "", *, model_window: int = 0
+    config: Config,
+    env: Mapping[str, str],
+    name: str = "",
+    *,
+    model_window: int = 0,
+    defaults: Mapping[str, Json] | None = None,
 ) -> ResolvedProfile:
-    """A profile from a configuration and an environment, with warnings. Pure."""
+    """A profile from a configuration and an environment, with warnings; `defaults` take the place of the values
+    that are built in. Pure."""
     name = name or env.get("HOLDFAST_PROFILE", "") or config.default_profile or "code"
     base, changes = _collected(config, name)
+    base = replace(base, **(defaults or {}))
     unit = changes.get("keep_unit", base.keep_unit)
     overrides, warnings = read_env(env, keep_unit=env.get("HOLDFAST_KEEP_UNIT") or unit)
     given, ignored = _without_unused(config, base, changes, overrides)

@@ -22,9 +22,10 @@ from holdfast.agents.options import AgentOptions
 from holdfast.agents.trust import apply_trust, config_folder
 from holdfast.config import Config, load_config, resolve_profile
 from holdfast.errors import ConfigError
+from holdfast.messages import Json
 from holdfast.models.catalogue import ModelEntry, price_table
 from holdfast.models.model import Model
-from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.profile import Profile
 from holdfast.store import Store, default_path
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
 from holdfast.tools.shell.sandbox import Sandbox, find_sandbox
@@ -108,7 +109,7 @@ def resolve_config(
             f"the price of `{entry.name}` is not known, so a limit in dollars cannot be kept",
             hint=f'set it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
         )
-    loaded = resolve_profile(_with_prices(config, entry), env, options.profile, model_window=entry.window)
+    loaded = resolve_profile(config, env, options.profile, model_window=entry.window, defaults=_prices(entry))
     guessed = f"the window of `{entry.name}` is not known; {loaded.profile.window} tokens are assumed"
     return ResolvedConfig(
         root=root,
@@ -153,18 +154,10 @@ def make_agent_config(
     )
 
 
-def _with_prices(config: Config, entry: ModelEntry) -> Config:
-    """The configuration with the model's prices as defaults of every profile: they decide when a fold pays."""
+def _prices(entry: ModelEntry) -> dict[str, Json]:
+    """The model's prices as settings: they decide when a fold pays."""
     if entry.price is None or not entry.price.input:
-        return config
+        return {}
     table = price_table(entry)
-    prices = {
-        "cache_read": table.read,
-        "cache_write": table.write,
-        "cache_seconds": float(table.life_seconds),
-    }
-    return replace(
-        config,
-        profiles={**config.profiles, **{n: {**prices, **config.profiles.get(n, {})} for n in BUILT_IN}},
-        bases={**dict.fromkeys(BUILT_IN, ""), **config.bases},
-    )
+    seconds = float(table.life_seconds)
+    return {"cache_read": table.read, "cache_write": table.write, "cache_seconds": seconds}
