@@ -97,15 +97,21 @@ def setting_text(value: Json) -> str:
 
 
 def settings_table() -> str:
-    """All settings with their defaults per built-in profile and their variables, as a Markdown table."""
+    """All settings with their defaults per built-in profile and their variables, as a Markdown table. A dash stands
+    where a profile does not use a setting."""
     head = ["setting", "what it is", *(f"`{name}`" for name in BUILT_IN), "environment"]
     rows = [head, ["---"] * len(head)]
     for setting in SETTINGS.values():
-        values = [getattr(profile, setting.name) for profile in BUILT_IN.values()]
-        cells = [setting_text(value) if setting.name != "mock_prompt" else "see below" for value in values]
+        cells = [_cell(profile, setting.name) for profile in BUILT_IN.values()]
         variables = ", ".join(f"`{variable}`" for variable in setting.variables)
         rows.append([f"`{setting.name}`", setting.about, *cells, variables])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _cell(profile: Profile, setting: str) -> str:
+    if setting in unused_settings(profile):
+        return "–"
+    return setting_text(getattr(profile, setting)) if setting != "mock_prompt" else "see below"
 
 
 def _takes(kind: Type, is_tokens: bool) -> str:

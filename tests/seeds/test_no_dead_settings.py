@@ -34,7 +34,7 @@ def other_values(setting, value):
             else [3, 40, 400, 1_000, 2_500, 4_000, 5_500]
         )
     if isinstance(kind, FloatType):
-        return [value / 2, min(value * 1.5, 1.0), value * 3, 0.3, 0.7, 0.001]
+        return [value / 2, min(value * 1.5, 1.0), value * 3, 0.3, 0.6, 0.75, 0.001]
     return ["Say it again."]
 
 
@@ -52,6 +52,8 @@ def matters(profile, setting):
     for scenario in OWN.get(setting, SCENARIOS):
         before = packs(scenario, profile)
         for value in other_values(SETTINGS[setting], getattr(profile, setting)):
+            if value == getattr(profile, setting):
+                continue
             try:
                 other = changed(profile, setting, value)
             except ConfigError:

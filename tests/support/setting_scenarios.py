@@ -166,8 +166,8 @@ def pasting_users(profile):
     with begin(profile) as session:
         for number in range(7):
             session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"paste{number}x", 80)),)))
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
             out.append(show(session))
+            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
     return out
 
 
@@ -186,7 +186,7 @@ def small_rounds(profile):
     """Many short rounds, so that messages and users' texts are what fills the window."""
     out = []
     with begin(profile) as session:
-        for number in range(45):
+        for number in range(64):
             session.record(
                 UserSaid((Text(f"Tell me about part {number}.\n" + "It is a part like others. " * 24),))
             )

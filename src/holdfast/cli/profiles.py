@@ -11,11 +11,11 @@ import click
 from msgspec.structs import asdict
 
 from holdfast.cli.options import common_options, complete_with, json_option
-from holdfast.cli.streams import warn, write_json
+from holdfast.cli.streams import say, warn, write_json
 from holdfast.cli.tables import name, number, print_table, wrapped
 from holdfast.config import SETTINGS, Config, load_config, read_env, resolve_profile, setting_text
 from holdfast.numbers import grouped
-from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.profile import BUILT_IN, Profile, unused_settings
 
 EXAMPLES = """\b
 Examples:
@@ -57,12 +57,15 @@ def _list(config: Config, profiles: Sequence[Profile], as_json: bool) -> None:
 
 
 def _show(config: Config, profile: Profile, as_json: bool) -> None:
-    sources = _sources(config, profile)
+    sources, unused = _sources(config, profile), [*unused_settings(profile)]
     if as_json:
-        write_json({"settings": asdict(profile), "from": sources, **_brief(profile, config)})
+        write_json(
+            {"settings": asdict(profile), "from": sources, "unused": unused, **_brief(profile, config)}
+        )
         return
-    rows = [(s, _value_text(getattr(profile, s)), sources[s]) for s in SETTINGS]
+    rows = [(s, _value_text(getattr(profile, s)), sources[s]) for s in SETTINGS if s not in unused]
     print_table([name("setting"), wrapped("value"), name("from")], rows)
+    say(f"not used by this profile: {', '.join(unused)}")
 
 
 def _value_text(value: object) -> str:
@@ -90,7 +93,7 @@ def _sources(config: Config, profile: Profile) -> dict[str, str]:
     for setting in SETTINGS.values():
         holder = next((n for n in chain if setting.name in config.profiles.get(n, {})), "")
         sources[setting.name] = f"{holder} ({Path(config.where).name})" if holder else chain[-1]
-        if setting.name in given:
+        if setting.name in given and setting.name not in unused_settings(profile):
             sources[setting.name] = next((v for v in setting.variables if env.get(v)), "environment")
     return sources
 
