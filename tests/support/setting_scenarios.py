@@ -160,6 +160,18 @@ def after_a_pause(profile):
     return out
 
 
+def rounds_and_a_long_one(profile):
+    """Some rounds, and after them a long one, so that neither part alone is too large."""
+    out = []
+    with begin(profile) as session:
+        for number in range(18):
+            if number < 11:
+                session.record(UserSaid((Text(f"Do part {number}."),)))
+            add_steps(session, number, results=results(9 if number < 10 else 16)[2:3])
+            out.append(show(session))
+    return out
+
+
 def pasting_users(profile):
     """Users whose messages are as large as they may be."""
     out = []
@@ -186,9 +198,9 @@ def small_rounds(profile):
     """Many short rounds, so that messages and users' texts are what fills the window."""
     out = []
     with begin(profile) as session:
-        for number in range(64):
+        for number in range(100):
             session.record(
-                UserSaid((Text(f"Tell me about part {number}.\n" + "It is a part like others. " * 24),))
+                UserSaid((Text(f"Tell me about part {number}.\n" + "It is a part like others. " * 10),))
             )
             session.record(AssistantReplied((Text(f"Part {number} is fine."),)))
             out += [show(session)] if number % 5 == 0 else []
@@ -208,8 +220,11 @@ def large_system(profile):
 
 
 def many_results_at_once(profile, all_results=(*RESULTS, *RESULTS)):
-    """One step with more than the window holds."""
+    """One step with more than the window holds, after users who said much."""
     with begin(profile) as session:
+        for number in range(3):
+            session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"user{number}x", 45)),)))
+            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
         session.record(UserSaid((Text("Do it at once."),)))
         calls = [ToolCall(f"c{n}", name, given) for n, (name, given, _) in enumerate(all_results)]
         session.record(AssistantReplied(tuple(calls)))
@@ -287,6 +302,7 @@ SCENARIOS = (
     long_round,
     wordy_users,
     pasting_users,
+    rounds_and_a_long_one,
     small_rounds,
     large_system,
     many_results_at_once,
