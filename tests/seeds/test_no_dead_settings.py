@@ -11,11 +11,64 @@ from msgspec.structs import replace
 
 from holdfast.config import SETTINGS, Config, resolve_profile, setting_text
 from holdfast.errors import ConfigError
-from holdfast.packing.profile import BUILT_IN, unused_settings
-from support.setting_scenarios import SCENARIOS, WINDOW, at_the_trigger, clipped_results
+from holdfast.packing.profile import BUILT_IN, DIGEST_SETTINGS, unused_settings
+from support.setting_scenarios import (
+    SCENARIOS,
+    WINDOW,
+    after_a_pause,
+    at_the_trigger,
+    clipped_results,
+    heavy_start,
+    large_texts,
+    long_round,
+    many_results_at_once,
+    many_rounds,
+    pasting_users,
+    rule_summaries,
+    slow_summaries,
+    small_rounds,
+    summaries,
+    wordy_users,
+)
 
 OWN = {"strict_trigger": (at_the_trigger,), "compaction_clip_chars": (clipped_results,)}
 """Scenarios made for one setting."""
+
+LIKELY = {
+    "redact": many_rounds,
+    "fold_for_profit": after_a_pause,
+    "user_cap_tokens": pasting_users,
+    "paste_ratio": wordy_users,
+    "keep_floor": wordy_users,
+    "steps_floor": many_rounds,
+    "fold_to_tokens": small_rounds,
+    "round_cap": long_round,
+    "summary_request": summaries,
+    "summary_failure": summaries,
+    "summary_timeout": slow_summaries,
+    "clip_head_chars": large_texts,
+    "clip_tail_chars": large_texts,
+    "keep": heavy_start,
+    "first_sight_ratio": heavy_start,
+    **dict.fromkeys(DIGEST_SETTINGS, many_results_at_once),
+    **dict.fromkeys(
+        (
+            "summary_cap",
+            "summary_form",
+            "summary_max_tokens",
+            "summary_messages",
+            "summary_role",
+            "mock_prompt",
+        ),
+        rule_summaries,
+    ),
+}
+"""Where a setting is likely to show: looked at first, to save time."""
+
+
+def scenarios(setting):
+    likely = LIKELY.get(setting, SCENARIOS[0])
+    return OWN.get(setting, (likely, *(one for one in SCENARIOS if one is not likely)))
 
 
 def other_values(setting, value):
@@ -49,7 +102,7 @@ def changed(profile, setting, value):
 
 def matters(profile, setting):
     """Whether some value of a setting gives other packs in some scenario."""
-    for scenario in OWN.get(setting, SCENARIOS):
+    for scenario in scenarios(setting):
         before = packs(scenario, profile)
         for value in other_values(SETTINGS[setting], getattr(profile, setting)):
             if value == getattr(profile, setting):

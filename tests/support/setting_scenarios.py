@@ -110,7 +110,7 @@ def steady_rounds(profile):
     """Rounds of one step, so that the window fills slowly; now and then a summary by rule."""
     out = []
     with begin(profile) as session:
-        for number in range(48):
+        for number in range(36):
             session.record(UserSaid((Text(f"Do part {number}."),)))
             out.append(show(session))
             add_steps(session, number, results=[SHORT_RESULTS[number % 8]])
@@ -296,21 +296,21 @@ def rule_summaries(profile):
 
 SCENARIOS = (
     steady_rounds,
-    heavy_start,
-    after_a_pause,
-    many_rounds,
+    many_results_at_once,
     long_round,
+    large_system,
+    heavy_start,
+    rounds_and_a_long_one,
     wordy_users,
     pasting_users,
-    rounds_and_a_long_one,
     small_rounds,
-    large_system,
-    many_results_at_once,
     large_texts,
+    after_a_pause,
     rule_summaries,
     summaries,
     failing_summaries,
     slow_summaries,
+    many_rounds,
 )
 
 
