@@ -9,10 +9,20 @@ import pytest
 from msgspec.structs import asdict
 
 from holdfast.compaction.compact import compact
-from holdfast.events import Compacted, ContextSet, RulesSet, SystemSet, ToolsSet
+from holdfast.events import AssistantReplied, Compacted, ContextSet, RulesSet, SystemSet, ToolsSet, UserSaid
 from holdfast.ids import text_id
-from holdfast.messages import AssistantMessage, SystemMessage, ToolDefinition, ToolMessage, joined_text
+from holdfast.messages import (
+    AssistantMessage,
+    SystemMessage,
+    Text,
+    ToolDefinition,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    joined_text,
+)
 from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.folding.trigger import forced_trigger
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, MOCK_PROMPT
 from holdfast.pair.roles import built_in_pair
@@ -230,3 +240,16 @@ def test_the_window_of_a_review_is_the_newest_rounds_and_moves_at_folds():
         assert folds
         assert "Do part 0." not in shown
         assert "Do part 29." in shown
+
+
+def test_new_input_is_counted_by_the_tokenizer_and_not_divided_by_three():
+    """004-05."""
+    question = UserSaid((Text(" a" * 3_000),))
+    with seed_session("classic", 200_000) as session:
+        counted = session.window.counter.message(UserMessage(question.parts))
+    assert counted > len(" a" * 3_000) // 3 + 500
+    for size, is_due in ((159_999, False), (160_000, True)):
+        with seed_session("classic", 200_000) as session:
+            add_round(session, 0)
+            session.record(AssistantReplied((Text("Done."),), usage=Usage(size - counted, 0)), question)
+            assert (forced_trigger(session.window.view()) is not None) is is_due

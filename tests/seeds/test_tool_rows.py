@@ -136,3 +136,15 @@ def test_a_result_is_stored_by_its_content_and_each_call_by_its_entry():
         returned = [e.id for e in session.log.entries() if getattr(e.event, "call_id", "")]
         assert len(set(returned)) == 2
         assert all(whole in recall(session.store, id_).text for id_ in returned)
+
+
+def test_a_secret_in_a_result_is_redacted_before_it_is_stored(tmp_path):
+    secret = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2
+    with Session(profile="draft16k", store=tmp_path / "store.db") as session:
+        session.record(
+            UserSaid((Text("Show the settings."),)),
+            AssistantReplied((ToolCall("c", "Bash", {"command": "env"}),)),
+            ToolReturned("c", "Bash", (Text(f"HOME=/root\nOPENAI_API_KEY={secret}\nLANG=C"),)),
+        )
+        assert shown_results(session)["c"] == "HOME=/root\nOPENAI_API_KEY=<REDACTED>\nLANG=C"
+    assert all(secret.encode() not in file.read_bytes() for file in tmp_path.iterdir())
