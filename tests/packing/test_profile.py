@@ -36,9 +36,10 @@ def test_results_and_summaries_follow_the_designs_table() -> None:
         for p in BUILT_IN.values()
     }
     assert got == {
+        "classic": (0, "digest", "five_sections", "system", ("truncate",)),
         "draft16k": (0, "digest", "six_lines", "system", ("retry", "rule", "truncate")),
         **dict.fromkeys(
-            ("code", "rich", "lean", "classic"),
+            ("code", "rich", "lean"),
             (0, "digest", "five_sections", "system", ("retry", "rule", "truncate")),
         ),
         "review": (8_000, "stub", "conclusions", "system", ("retry", "rule")),

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.compaction.compact import compact
 from holdfast.session import Session
+from support.seed_rounds import add_round, seed_session, whole_rounds
 
 
 def summaries(profile):
@@ -54,3 +55,32 @@ def test_what_was_taken_back_is_said_to_be_and_the_latest_request_is_the_latest(
     assert "The user took back: “Don't commit yet.”" in now
     assert "The user: “Never touch docs/.”" in now
     assert "Latest request: “Commit it.”" in now
+
+
+class SilentModel:
+    """A model that never answers."""
+
+    name = "silent/model"
+
+    async def stream(self, _):
+        await asyncio.Event().wait()
+        yield None
+
+    async def aclose(self):
+        pass
+
+
+def test_classic_truncates_where_a_model_does_not_answer():
+    """001-41: what is old is left out, without a summary and without a second try."""
+    with seed_session("classic", 12_000, summary_timeout=0.05) as session:
+        for number in range(16):
+            add_round(session, number, lines=20)
+        done = asyncio.run(compact(session, SilentModel()))
+        assert done.written.failures == ("no answer within 0.05 s",)
+        assert done.written.by == "truncation"
+        (archived,) = session.window.transcript.compactions.archive.values()
+        assert archived.text.startswith(
+            "[holdfast: 12 steps were left out, and no summary of them was written"
+        )
+        assert session.window.transcript.compactions.state is None
+        assert whole_rounds(session) == [*range(6, 16)]

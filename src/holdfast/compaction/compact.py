@@ -13,6 +13,7 @@ from holdfast.compaction.plan import CompactionPlan, is_stale, plan_compaction
 from holdfast.compaction.preparation import MOST_FAILURES, PreparedSummary, prepare
 from holdfast.compaction.writer import (
     BY_RULE,
+    TRUNCATED,
     WrittenSummary,
     summary_events,
     usage_events,
@@ -191,7 +192,7 @@ def _record(
         session.record(Undone(recorded, "the log went on while a summary was recorded"))
         return None
     after = session.window.view().total
-    failed = bool(written.lacking or (written.failures and written.by == BY_RULE))
+    failed = bool(written.lacking or (written.failures and written.by in (BY_RULE, TRUNCATED)))
     asks = failed and "ask" in window.profile.summary_failure
     notes = tuple(_notes(session.window.view(), prepared, written, before, after, asks=asks))
     return Compaction(plan, written, recorded, before, after, notes, asks)
@@ -215,8 +216,9 @@ def _notes(
     *,
     asks: bool,
 ) -> Iterator[str]:
-    if written.failures and written.by == BY_RULE:
-        yield f"the model wrote no summary ({'; '.join(written.failures)}), so it was written by rule"
+    if written.failures and written.by in (BY_RULE, TRUNCATED):
+        instead = "it was written by rule" if written.by == BY_RULE else "what it covers was only left out"
+        yield f"the model wrote no summary ({'; '.join(written.failures)}), so {instead}"
         failures = window.transcript.compactions.failures
         if failures >= MOST_FAILURES:
             yield (

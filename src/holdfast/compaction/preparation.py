@@ -218,6 +218,8 @@ class PreparedSummary(Struct, frozen=True):
     request: ModelRequest | None
     tries: int
     timeout: float
+    truncates: bool = False
+    """Whether nothing is written where the model fails, and what it should have covered is only left out."""
 
 
 def prepare(
@@ -242,6 +244,7 @@ def prepare(
         summary_request(plan, window, form, facts, model_window=model_window) if asked else None,
         1 + ("retry" in profile.summary_failure),
         profile.summary_timeout,
+        next((step for step in profile.summary_failure if step in ("rule", "truncate")), "") == "truncate",
     )
 
 

@@ -27,6 +27,7 @@ from holdfast.packing.rendering.marks import mark, one_line
 from holdfast.packing.view import WindowView
 
 BY_RULE = "rule"
+TRUNCATED = "truncation"
 PURPOSE = "summary"
 LONGEST_WHY = 200
 MOST_KEYS = 12
@@ -59,7 +60,7 @@ class WrittenSummary(Struct, frozen=True):
 
 
 async def write_summary(prepared: PreparedSummary, model: Model | None, count: CountTokens) -> WrittenSummary:
-    """The summary: the model's, repaired, or the rule half."""
+    """The summary: the model's, repaired; where it fails the rule half, or only a mark."""
     if model is None or prepared.request is None:
         return write_by_rule(prepared, count)
     attempts: list[SummaryAttempt] = []
@@ -76,7 +77,7 @@ async def write_summary(prepared: PreparedSummary, model: Model | None, count: C
         if attempt.text:
             request = _with_reason(prepared.request, written.why)
         attempts.append(written)
-    return replace(usable or write_by_rule(prepared, count), attempts=tuple(attempts))
+    return replace(usable or _instead(prepared, count), attempts=tuple(attempts))
 
 
 async def _ask_once(model: Model, request: ModelRequest, seconds: float) -> SummaryAttempt:
@@ -150,6 +151,15 @@ def _lacking(form: Form, written: SummaryContent, repaired: SummaryContent) -> t
     )
 
 
+def _instead(prepared: PreparedSummary, count: CountTokens) -> WrittenSummary:
+    """What stands in for a model's summary. A state is never truncated: what the user said has no other place."""
+    plan = prepared.plan
+    if not prepared.truncates or plan.slot == "state":
+        return write_by_rule(prepared, count)
+    marked = mark(f"{plan.steps} steps were left out, and no summary of them was written", plan.first)
+    return WrittenSummary(SummaryContent({}), marked, TRUNCATED)
+
+
 def write_by_rule(prepared: PreparedSummary, count: CountTokens) -> WrittenSummary:
     """The rule half alone; where even that is no smaller than the log, a mark.
 
@@ -188,14 +198,14 @@ def summary_events(
     """What to record of a summary that still fits the log; the cost and the fold are the caller's."""
     plan, transcript = prepared.plan, window.transcript
     events: list[Event] = []
-    if written.attempts and written.by == BY_RULE:
+    if written.attempts and written.by in (BY_RULE, TRUNCATED):
         events.append(CompactionFailed("; ".join(written.failures), plan.first, plan.last, model))
     if plan.merges:
         events.append(_merged_archive(prepared, window))
     first = plan.first if plan.slot == "archive" else transcript.items[0].entry
     summary = _compacted(plan.slot, written.content, written.text, first=first, last=plan.last)
     events.append(replace(summary, by=written.by, focus=plan.focus))
-    if plan.slot == "archive":
+    if plan.slot == "archive" and written.by != TRUNCATED:
         events.append(_working_state(prepared.form, window, plan))
     return events
 

@@ -172,7 +172,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     summary_max_tokens: Annotated[Tokens, Meta(description="longest summary a model may write")] = 4_000
     summary_timeout: Annotated[float, Meta(gt=0, description="seconds a model may take for it")] = 120.0
     summary_failure: Annotated[
-        tuple[FailureStep, ...], Meta(description="what is done, in order, when a summary fails")
+        tuple[FailureStep, ...],
+        Meta(description="when a model fails at a summary: retry, then rule or truncate, and ask a person"),
     ] = ("retry", "rule", "truncate")
     mock_prompt: Annotated[str, Meta(description="the question of a mock pair")] = MOCK_PROMPT
 
@@ -356,7 +357,7 @@ _LEVELS = Profile(
 """What the profiles share that follow the design documents: whole results first, then level by level, and no lines
 kept in notes."""
 
-CLASSIC = replace(_LEVELS, name="classic")
+CLASSIC = replace(_LEVELS, name="classic", summary_failure=("truncate",))
 
 DRAFT16K = replace(
     _LEVELS,

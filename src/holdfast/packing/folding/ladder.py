@@ -93,10 +93,11 @@ def is_bulky(draft: FoldDraft, zone: Iterable[int]) -> bool:
 
 def _own_level(view: WindowView, number: int, level: Level) -> Level:
     """Of a round at level *skeleton* only the last step speaks on; the others are gone."""
-    steps = view.transcript.steps
+    steps, rounds = view.transcript.steps, len(view.transcript.rounds)
     if level != "skeleton":
         return level
-    is_last = number + 1 < len(steps) and steps[number + 1].round != steps[number].round
+    following = steps[number + 1].round if number + 1 < len(steps) else rounds - 1
+    is_last = following != steps[number].round
     return "skeleton" if is_last and steps[number].message.text.strip() else "gone"
 
 
