@@ -288,10 +288,12 @@ async def excerpt(output: CommandOutput, name: str) -> ShownOutput:
     end = last[0].number if last else total + 1
     first = [line for line in some_lines(output, 1, HEAD_LINES, HEAD_BYTES) if line.number < end]
     between = _last_stderr(output, stderr, len(first) + 1, end - 1)
+    # In the order of the output, so that the last lines that are said to be stderr are its last.
     for lines in (first, between, last):
         if lines:
-            heading = f"lines {lines[0].number}-{lines[-1].number} of {total}"
-            parts.append(f"--- {f'stderr, {len(lines)} of its last lines' if lines is between else heading}:")
+            which = f"lines {lines[0].number}-{lines[-1].number} of {total}"
+            which = f"stderr, {len(lines)} of its last lines" if lines is between else which
+            parts.append(f"--- {which}:")
             at = len(parts) + 1
             found += [(n, n) for n, line in enumerate(lines, at) if is_within(stderr, line.number)]
             parts += rows(lines, numbered=lines is between)
