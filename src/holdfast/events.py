@@ -95,8 +95,8 @@ class AssistantReplied(Struct, frozen=True, gc=False, tag="assistant_replied"):
 
 
 class ToolReturned(Struct, frozen=True, gc=False, tag="tool_returned"):
-    """`parts` are what the model reads. `data` are facts from which a tool's state is rebuilt on resume, `shown` is
-    what a person saw where that differs; no model reads either."""
+    """`parts` are what the model reads. `data` are facts from which a tool's state is rebuilt on resume, and of a
+    command which lines are stderr; `shown` is what a person saw where that differs. No model reads either."""
 
     call_id: str
     name: str

@@ -1,6 +1,7 @@
 """Runs of lines by their first and last number: merged, compared, and written as text."""
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 
 LineRange = tuple[int, int]
 """The first and the last number of a run of lines."""
@@ -23,6 +24,12 @@ def covers_range(ranges: Iterable[LineRange], first: int, last: int) -> bool:
     """Whether the ranges together hold every line from `first` to `last`. Where `last` is before `first`, as at the
     place of an insertion, whether they hold the lines around it."""
     return any(a <= first and last <= b for a, b in merge_ranges(ranges))
+
+
+def is_within(ranges: Sequence[LineRange], number: int) -> bool:
+    """Whether a line is in one of the ranges, which are in order."""
+    at = bisect_right(ranges, number, key=lambda one: one[0]) - 1
+    return at >= 0 and number <= ranges[at][1]
 
 
 def missing_ranges(ranges: Iterable[LineRange], total: int) -> tuple[LineRange, ...]:

@@ -210,6 +210,25 @@ def test_what_recall_read_is_folded_to_the_id_it_was_read_from():
     assert f'Recall(id="{source}")' in shown
 
 
+def test_a_digest_of_bash_keeps_the_last_lines_of_stderr_in_their_order():
+    lines = ["Exit code: 1", *numbered(300).split("\n")]
+    lines[7] = "an error at the beginning"
+    use = recognize_tool(ToolCall("c", "Bash", {"command": "make"}))
+    shown = reduce_result(scene(), use, "\n".join(lines), "digest", 0, stderr=((31, 60), (81, 81)))
+    assert body(shown) == [*lines[:5], lines[7], *lines[41:60], lines[80], *lines[-20:]]
+    fewer = RenderContext(replace(CODE, bash_stderr_lines=3, bash_stdout_lines=2), counter())
+    shown = reduce_result(fewer, use, "\n".join(lines), "digest", 0, stderr=((31, 60), (81, 81)))
+    assert body(shown) == [*lines[:2], lines[7], *lines[58:60], lines[80], *lines[-2:]]
+
+
+def test_an_envelope_that_has_stderr_apart_keeps_its_last_lines():
+    data = {"stderr": numbered(30, "warning"), "stdout": numbered(100), "exit_code": 0}
+    shown = body(reduced("Bash", {"command": "make"}, json.dumps({"status": "success", "data": data})))
+    warnings = numbered(30, "warning").split("\n")
+    assert [line for line in shown if line.startswith("warning")] == [*warnings[:5], *warnings[10:]]
+    assert [line for line in shown if line.startswith("row")] == numbered(100).split("\n")[80:]
+
+
 @pytest.mark.parametrize("setting", ["bash_stdout_lines", "bash_stderr_lines"])
 def test_a_count_of_0_is_none_and_not_all(setting):
     lines = [f"error: number {i} of many things" for i in range(300)]

@@ -98,14 +98,10 @@ def test_fault_8_spills_at_the_same_time_have_files_of_their_own(workspace):
             again = [await tool.run({"command": "seq 500"}, workspace) for tool in tools]
             assert all(result.envelope.status == "partial" for result in again)
             jobs = [job for shell in shells for job in shell.jobs.values()]
-            assert (
-                len({job.outputs[0].path for job in jobs})
-                == len({o.path.name for j in jobs for o in j.outputs})
-                == 8
-            )
+            assert len({job.output.path for job in jobs}) == len({job.output.path.name for job in jobs}) == 8
             for number, shell in enumerate(shells):
                 wanted = "".join(f"{number} {i}\n" for i in range(1, 501))
-                assert shell.jobs["b1"].outputs[0].path.read_text() == wanted
+                assert shell.jobs["b1"].output.path.read_text() == wanted
         finally:
             for shell in shells:
                 shell.close()
@@ -118,7 +114,7 @@ def test_fault_8_spills_at_the_same_time_have_files_of_their_own(workspace):
 
 def test_a_large_output_shows_failures_beginning_and_end_with_true_counts(shell, workspace):
     command = (
-        "for i in $(seq 1 5000); do case $i in 2500) echo 'src/a.c:7: error: boom' >&2;; "
+        "for i in $(seq 1 5000); do case $i in 2500) echo 'src/a.c:7: error: boom';; "
         "2600) echo 'found 0 errors';; *) echo line $i;; esac; done; exit 2"
     )
     envelope = run(shell, workspace, command)
@@ -135,7 +131,7 @@ def test_a_large_output_shows_failures_beginning_and_end_with_true_counts(shell,
     assert lines[-1] == "line 5000"
     assert "--- lines 4701-5000 of 5000:" in lines
     assert envelope.data["truncated"]
-    assert (envelope.data["lines"], envelope.data["bytes"]) == (5000, shell.jobs["b1"].outputs[0].size)
+    assert (envelope.data["lines"], envelope.data["bytes"]) == (5000, shell.jobs["b1"].output.size)
     assert exit_code(envelope.text) == 2
     use = recognize_tool(ToolCall("c", "Bash", {"command": command}))
     kept = [lines[n] for n in choose_lines(use, lines, CODE)]
@@ -155,13 +151,6 @@ def test_twenty_megabytes_are_kept_whole_and_shown_in_part(workspace):
         assert found.text.split("\n")[1] == "2599909: 2599909"
         assert found.data["total_matches"] == 10
         assert read(shell, workspace, id="b1", lines="-1").text.split("\n")[1] == "2600000: 2600000"
-
-
-def test_stderr_of_a_large_output_is_shown_to_its_last_line(shell, workspace):
-    command = "seq 1 9000; echo first >&2; seq 1 5 >&2; echo last >&2"
-    envelope = run(shell, workspace, command, separate_stderr=True)
-    assert envelope.text.endswith("--- stderr:\nfirst\n1\n2\n3\n4\n5\nlast")
-    assert read(shell, workspace, id="b1", stderr=True, lines="7").text.split("\n")[1] == "7: last"
 
 
 def test_up_to_the_limit_all_of_it_stands_in_the_result(workspace):

@@ -73,7 +73,6 @@ CALLS = [
         {
             "command": "seq 3; echo no >&2",
             "timeout": 20,
-            "separate_stderr": True,
             "access": "write",
             "reason": "it prints",
         },
@@ -81,7 +80,6 @@ CALLS = [
     ("BashOutput", {}),
     ("BashOutput", {"id": "b1", "grep": "2"}),
     ("BashOutput", {"id": "b1", "bytes": "0-3"}),
-    ("BashOutput", {"id": "b1", "stderr": True}),
     ("BashStop", {"id": "b1"}),
     ("TodoWrite", {"todos": [{"content": "look", "status": "in_progress"}, {"content": "tell"}]}),
     (

@@ -39,6 +39,21 @@ def test_a_step_holds_its_results_in_the_order_of_its_calls():
     assert t.has_all_results
 
 
+@pytest.mark.parametrize(
+    ("data", "known"),
+    [
+        ({"stderr": [[2, 3], [7, 7]]}, {"x": ((2, 3), (7, 7))}),
+        ({"stderr": []}, {"x": ()}),
+        ({}, {}),
+        ({"stderr": "boom"}, {}),
+        ({"stderr": [[1]]}, {}),
+    ],
+)
+def test_a_step_has_the_stderr_lines_of_its_results_where_they_are_known(data, known):
+    returned = ToolReturned("x", "Bash", (Text("1"),), data=data)
+    assert build(user("a"), step("", ("x", "Bash", {})), returned).steps[0].stderr == known
+
+
 def test_an_unanswered_call_gets_a_marked_answer_once_the_agent_goes_on():
     t = build(user("a"), step("", ("x", "Read", {})), step("next"))
     (answer,) = t.steps[0].answers()

@@ -14,8 +14,8 @@ from holdfast.tools.tool import DefinedTool, Tool
 
 _TOOLS = {
     "AskUser": ("ask_user", ""),
-    "Bash": ("shell/bash", "separate_stderr"),
-    "BashOutput": ("shell/bash_output", "bytes stderr"),
+    "Bash": ("shell/bash", ""),
+    "BashOutput": ("shell/bash_output", "bytes"),
     "BashStop": ("shell/bash_stop", ""),
     "Edit": ("files/edit", "dry_run"),
     "Glob": ("search/glob", "include_ignored max_results sort"),

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from holdfast.events import (
@@ -28,9 +29,11 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.ids import text_id
+from holdfast.line_ranges import LineRange
 from holdfast.messages import (
     AssistantMessage,
     AssistantPart,
+    Json,
     Text,
     Thinking,
     ToolCall,
@@ -90,6 +93,8 @@ class Step(Struct, frozen=True, gc=False):
     result_entries: dict[str, str]
     waiting: dict[str, tuple[str, ...]]
     """Recorded call id to the ids, in this transcript, of its calls that have no result yet."""
+    stderr: dict[str, tuple[LineRange, ...]] = field(default_factory=dict)
+    """Lines of results, counted from 1, that a command wrote to stderr; only of calls where that is known."""
 
     def answers(self) -> tuple[ToolMessage, ...]:
         """A result for every call, in the order of the calls."""
@@ -283,11 +288,13 @@ class Transcript:
         waiting = {**step.waiting, event.call_id: tuple(others)}
         call = step.calls[call_id]
         result = ToolMessage(call_id, call.name, event.parts, event.error)
+        stderr = _stderr_lines(event.data)
         step = replace(
             step,
             results={**step.results, call_id: result},
             result_entries={**step.result_entries, call_id: entry.id},
             waiting={recorded: ids for recorded, ids in waiting.items() if ids},
+            stderr=step.stderr if stderr is None else {**step.stderr, call_id: stderr},
         )
         self._replace_newest(step)
         if not event.error:
@@ -357,6 +364,14 @@ def _spoken(event: UserSaid) -> tuple[UserPart, ...]:
 def _only_text(event: ToolReturned) -> str:
     """The text if nothing but text was returned: the id of one beside a picture would lose the picture."""
     return joined_text(event.parts) if all(isinstance(p, Text) for p in event.parts) else ""
+
+
+def _stderr_lines(data: dict[str, Json]) -> tuple[LineRange, ...] | None:
+    """The lines that the data of a result says are stderr; None where it does not say."""
+    try:
+        return msgspec.convert(data["stderr"], tuple[LineRange, ...]) if "stderr" in data else None
+    except msgspec.ValidationError:
+        return None
 
 
 def _legal(call_id: str) -> str:

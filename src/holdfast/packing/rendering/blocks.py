@@ -315,7 +315,8 @@ def _result_text(
         shown, rule = reduce_result(context, use, part.text, level, cap), f"{use.kind}-clipped"
     else:
         state = "failed" if answer.error else later.edited.get(answer.call_id, "")
-        shown = reduce_result(context, use, part.text, level, cap, superseded, state=state)
+        stderr = step.stderr.get(answer.call_id)
+        shown = reduce_result(context, use, part.text, level, cap, superseded, state=state, stderr=stderr)
         rule = f"{use.kind}-superseded" if superseded else f"{use.kind}-{level}"
     return (part if shown == part.text else Text(shown)), rule
 

@@ -4,11 +4,12 @@ Rule: a digest chooses whole lines; how many fit is the caller's cap, and the id
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 from msgspec import Struct
 
+from holdfast.line_ranges import LineRange, merge_ranges
 from holdfast.messages import Json
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.clip import LineChoice, clip_line, filled_lines
@@ -58,8 +59,13 @@ def reports_failure(line: str) -> bool:
     return bool(_TROUBLE.search(_NO_TROUBLE.sub(" ", line)))
 
 
-def choose_lines(use: ToolUse, lines: list[str], profile: Profile) -> list[int]:
-    """Numbers of the lines a digest of this result keeps, in the order in which they deserve room."""
+def choose_lines(
+    use: ToolUse, lines: list[str], profile: Profile, stderr: Collection[int] | None = None
+) -> list[int]:
+    """Numbers of the lines a digest of this result keeps, in the order in which they deserve room. `stderr` are the
+    lines that a command wrote there; None where that is not known."""
+    if use.kind == "bash" and stderr is not None:
+        return _choose_streams(lines, stderr, profile)
     return _CHOOSERS.get(use.kind, _choose_general)(lines, profile)
 
 
@@ -116,9 +122,26 @@ def _heading(lines: list[str], match: int) -> list[int]:
 
 def _choose_bash(lines: list[str], profile: Profile) -> list[int]:
     """Failures first, newest last lines next (where stderr and totals are), then how it began."""
-    trouble = _last(profile.bash_stdout_lines, [i for i, line in enumerate(lines) if reports_failure(line)])
     tail = _newest(profile.bash_stderr_lines, lines)
-    return list(dict.fromkeys([*trouble, *tail, *_first(min(profile.bash_stdout_lines, 5), lines)]))
+    return list(dict.fromkeys([*_failures(lines, profile), *tail, *_beginning(lines, profile)]))
+
+
+def _choose_streams(lines: list[str], stderr: Collection[int], profile: Profile) -> list[int]:
+    """Failures first, the newest lines of stderr next and then those of stdout, wherever they are, then how it
+    began."""
+    numbers = range(filled_lines(lines))
+    errors = _last(profile.bash_stderr_lines, [n for n in numbers if n in stderr])
+    printed = _last(profile.bash_stdout_lines, [n for n in numbers if n not in stderr])
+    newest = [*reversed(errors), *reversed(printed)]
+    return list(dict.fromkeys([*_failures(lines, profile), *newest, *_beginning(lines, profile)]))
+
+
+def _failures(lines: list[str], profile: Profile) -> list[int]:
+    return _last(profile.bash_stdout_lines, [i for i, line in enumerate(lines) if reports_failure(line)])
+
+
+def _beginning(lines: list[str], profile: Profile) -> list[int]:
+    return _first(min(profile.bash_stdout_lines, 5), lines)
 
 
 def _choose_general(lines: list[str], profile: Profile) -> list[int]:
@@ -154,6 +177,8 @@ class _Envelope(Struct, frozen=True):
 
     head: list[str]
     payload: list[str]
+    stderr: range | None = None
+    """Where the payload is what a command wrote to stderr; None where nothing says."""
 
 
 def unwrap(text: str) -> _Envelope | None:
@@ -171,15 +196,19 @@ def unwrap(text: str) -> _Envelope | None:
     data = value.get("data")
     fields = data if isinstance(data, dict) else {"data": data}
     payload: list[str] = []
+    stderr: range | None = None
     for key, field in fields.items():
         if field is None:
             continue
         row = f"{key}: {_row(field)}"
         if isinstance(field, dict | list) or "\n" in row or len(row) > LONG_FIELD or len(head) >= MOST_FACTS:
-            payload += _rows(key, field)
+            rows = [line for row in _rows(key, field) for line in row.split("\n")]
+            if key == "stderr":
+                stderr = range(len(payload), len(payload) + len(rows))
+            payload += rows
         else:
             head.append(row)
-    return _Envelope(head, "\n".join(payload).split("\n") if payload else [])
+    return _Envelope(head, payload, stderr)
 
 
 def _rows(key: str, field: Json) -> list[str]:
@@ -201,16 +230,29 @@ def _brief(text: str, most: int) -> str:
     return line if len(line) <= most else clip_line(line, (most - 40) / len(line))
 
 
-def choose(use: ToolUse, text: str, profile: Profile) -> LineChoice:
-    """The choice a digest makes from a text's own lines, or from those of the envelope that it is."""
+def choose(
+    use: ToolUse, text: str, profile: Profile, stderr: Sequence[LineRange] | None = None
+) -> LineChoice:
+    """The choice a digest makes from a text's own lines, or from those of the envelope that it is. `stderr` are the
+    lines of the text, counted from 1, that a command wrote there; None where that is not known."""
     envelope = unwrap(text) or _Envelope([], [])
     facts = len(envelope.head)
     lines = [*envelope.head, *envelope.payload] if facts else text.split("\n")
-    payload = [facts + number for number in choose_lines(use, lines[facts:], profile)]
+    errors = envelope.stderr if facts or stderr is None else _numbers(stderr, len(lines))
+    payload = [facts + number for number in choose_lines(use, lines[facts:], profile, errors)]
     in_order = use.kind in IN_ORDER
     numbers = [*range(facts), *payload]
     trouble = {n for n in (range(facts) if in_order else numbers) if reports_failure(lines[n])}
     return LineChoice(lines, numbers, facts, in_order, frozenset({*payload[:1], *trouble}))
+
+
+def _numbers(ranges: Sequence[LineRange], total: int) -> frozenset[int]:
+    """The lines of a text that are in the ranges, as numbers from 0."""
+    return frozenset(
+        number
+        for first, last in merge_ranges(ranges)
+        for number in range(max(first - 1, 0), min(last, total))
+    )
 
 
 def digest_json(text: str, profile: Profile) -> str | None:

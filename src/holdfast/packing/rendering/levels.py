@@ -3,17 +3,26 @@
 Rule: a rendition is never larger than its text, and names the id that brings the whole back.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
 
 from holdfast.events import Level
 from holdfast.ids import is_id, text_id
+from holdfast.line_ranges import LineRange
 from holdfast.messages import Image, Json
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.weights import WeightVectors, built_in_vectors
 from holdfast.packing.profile import Profile
-from holdfast.packing.rendering.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines, recall_gap
+from holdfast.packing.rendering.clip import (
+    GAP,
+    LineChoice,
+    clip_chars,
+    clip_tokens,
+    fit_lines,
+    keep_lines,
+    recall_gap,
+)
 from holdfast.packing.rendering.digests import choose, digest_json
 from holdfast.packing.rendering.marks import mark, marked_as, one_line
 from holdfast.tool_use import ToolUse
@@ -62,9 +71,10 @@ def reduce_result(
     stale: str = "",
     *,
     state: str = "",
+    stderr: Sequence[LineRange] | None = None,
 ) -> str:
     """A result's text at a level. `stale` says why a newer result replaces this one; `state` is what a reader
-    must know of it besides, such as that it failed."""
+    must know of it besides, such as that it failed. `stderr` are the lines that a command wrote there, if known."""
     counter = context.counter
     size = counter.text(text)
     if level == "full" or size <= SHORT or marked_as(text):
@@ -72,7 +82,10 @@ def reduce_result(
     if level == "clipped":
         reduced = _clip(context, text, cap)
     elif level == "digest" and not stale and use.kind != "recall":
-        reduced = text if _is_digest(use, text) else _digest(context, use, text, cap, state)
+        reduced = text
+        if not _is_digest(use, text):
+            choice = choose(use, text, context.profile, stderr)
+            reduced = _digest(context, use, text, choice, cap, state)
     else:
         reason = f", {stale}" if stale else ""
         reduced = mark(f"{use.label}: {size} tokens{_also(state)}{reason}", source_id(use, text))
@@ -113,9 +126,8 @@ def _is_digest(use: ToolUse, text: str) -> bool:
     return marked_as(text.split("\n", 1)[0]).startswith(one_line(f"digest of {use.label},"))
 
 
-def _digest(context: RenderContext, use: ToolUse, text: str, cap: int, state: str) -> str:
+def _digest(context: RenderContext, use: ToolUse, text: str, choice: LineChoice, cap: int, state: str) -> str:
     what, id_ = f"digest of {use.label}{_also(state)}", text_id(text)
-    choice = choose(use, text, context.profile)
     if not choice.facts and use.kind in ("other", "todo") and (shaped := digest_json(text, context.profile)):
         head = mark(f"{what}, {len(text)} characters of JSON", id_)
         return _fitted(context, head, cap, lambda room: f"{head}\n{_start(context.counter, shaped, room)}")

@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 from holdfast.messages import Json
 from holdfast.tools.access import MEANINGS, Access
 from holdfast.tools.envelope import Envelope, ToolResult, build_result, tool_result
-from holdfast.tools.shell.command_output import STDERR_LINES, excerpt, whole
-from holdfast.tools.shell.running_command import CommandEnding, ShellJob
+from holdfast.tools.shell.command_output import ShownOutput, excerpt, whole
+from holdfast.tools.shell.running_command import CommandEnding
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -43,9 +43,6 @@ class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = ""
     reason: Annotated[str, Meta(max_length=300, description="Why it needs that access, for the person.")] = ""
-    separate_stderr: Annotated[
-        bool, Meta(description="Show stderr after stdout instead of both in the order they were written.")
-    ] = False
 
 
 def bash_tool(shell: Shell) -> Tool:
@@ -57,20 +54,18 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
     if arguments.run_in_background:
         return _started(arguments, workspace, shell)
     access = shell.access
-    job, ending, moved = await shell.run(
-        arguments.command, workspace, seconds=arguments.timeout, separate_stderr=arguments.separate_stderr
-    )
-    is_large = job.size > shell.limits.text_bytes
+    job, ending, moved = await shell.run(arguments.command, workspace, seconds=arguments.timeout)
+    output, trouble = job.output, job.output.trouble
+    is_large = output.size > shell.limits.text_bytes
     ended = exit_words(ending, arguments.timeout)
-    trouble = next((output.trouble for output in job.outputs if output.trouble), "")
     head = [ended, moved, f"(Not all of the output was kept: {trouble}.)" if trouble else ""]
     data: dict[str, Json] = {
         "command": job.command[:LONGEST_NAMED],
         "exit_code": ending.code,
         "cwd": shell.cwd,
         "output": job.id,
-        "bytes": job.size,
-        "lines": job.lines,
+        "bytes": output.size,
+        "lines": output.lines,
         "truncated": is_large or bool(trouble),
     }
     if ending.signal:
@@ -82,17 +77,19 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
         how = f'BashOutput shows what it prints, BashStop ends it: `id` "{job.id}"'
         head.insert(2, f"(Still running: {names}. {how}.)")
         data |= {"still_running": list(ending.left), "job": job.id}
-    printed = await _excerpts(job) if is_large else _whole(job)
+    printed = await excerpt(output, job.id) if is_large else whole(output)
     if (
         ending.code
         and shell.sandbox.state == "holds"
-        and (refused := explain_refusal(printed, access, shell.hidden, is_fixed=shell.is_access_fixed))
+        and (refused := explain_refusal(printed.text, access, shell.hidden, is_fixed=shell.is_access_fixed))
     ):
         head.append(refused)
         data["access"] = access
+    above = "".join(f"{line}\n" for line in head if line)
+    data["stderr"] = _ranges_below(above, printed)
     envelope = Envelope(
         status="partial" if ending.why or is_large else "success",
-        text="\n".join([*(line for line in head if line), printed]),
+        text=f"{above}{printed.text or '(no output)'}",
         data=data,
         stats={"seconds": round(ending.seconds, 3)},
         context={"command": arguments.command, "cwd": job.folder},
@@ -130,7 +127,7 @@ def explain_refusal(
 
 
 def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> ToolResult:
-    job = shell.start(arguments.command, workspace, separate_stderr=arguments.separate_stderr)
+    job = shell.start(arguments.command, workspace)
     text = f'Running in the background as "{job.id}". BashOutput shows what it prints, BashStop ends it.'
     data: dict[str, Json] = {
         "command": job.command[:LONGEST_NAMED],
@@ -166,20 +163,7 @@ def _signal_name(number: int) -> str:
         return ""
 
 
-def _whole(job: ShellJob) -> str:
-    texts = [whole(output) for output in job.outputs]
-    if len(texts) > 1 and texts[1]:
-        texts[1] = f"--- stderr:\n{texts[1]}"
-    return "\n".join(text for text in texts if text) or "(no output)"
-
-
-async def _excerpts(job: ShellJob) -> str:
-    output, *others = job.outputs
-    parts = [await excerpt(output, job.id)]
-    for errors in others:
-        parts.append("--- stderr:")
-        if errors.size > 64_000:
-            parts.append(await excerpt(errors, job.id, head=0, tail=STDERR_LINES))
-        else:
-            parts.append(whole(errors) or "(none)")
-    return "\n".join(parts)
+def _ranges_below(above: str, printed: ShownOutput) -> list[Json]:
+    """Which lines of the result are stderr, as first and last numbers, counted from 1."""
+    head = above.count("\n")
+    return [[first + head, last + head] for first, last in printed.stderr]

@@ -40,7 +40,6 @@ class BashOutputArguments(Struct, frozen=True, forbid_unknown_fields=True):
     lines: Annotated[str, Meta(description="`120-180`, `120-` from there on, or `-50` for the last 50.")] = ""
     bytes: Annotated[str, Meta(description="`0-20000`: a part of a line that is too long, by offsets.")] = ""
     grep: Annotated[str, Meta(description="Regular expression (Rust syntax): only lines that match.")] = ""
-    stderr: Annotated[bool, Meta(description="Of a command run with `separate_stderr`: its stderr.")] = False
     wait: Annotated[float, Meta(ge=0, le=300, description="Seconds to wait for its end first.")] = 0.0
 
 
@@ -61,7 +60,7 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
         await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=arguments.wait)
     if job.ended.done():
         await asyncio.wrap_future(job.ended)
-    output = job.outputs[-1] if arguments.stderr else job.outputs[0]
+    output = job.output
     given = [name for name in ("lines", "bytes", "grep") if getattr(arguments, name)]
     if len(given) > 1:
         raise ToolError("INVALID_PARAM", f"`{given[0]}` and `{given[1]}` of BashOutput exclude each other")

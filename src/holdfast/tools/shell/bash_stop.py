@@ -37,5 +37,5 @@ async def bash_stop(arguments: BashStopArguments, workspace: Workspace, *, shell
     data: dict[str, Json] = {"output": job.id, "was_running": was_running}
     if ending := job.ending:
         data["exit_code"] = ending.code
-    text = "\n".join([head, *rows(last_lines(job.outputs[0], LAST_LINES), numbered=True)])
+    text = "\n".join([head, *rows(last_lines(job.output, LAST_LINES), numbered=True)])
     return tool_result(text, head, data=data, context={"id": job.id})

@@ -12,11 +12,14 @@ import re
 import secrets
 import threading
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
+from holdfast.line_ranges import LineRange, is_within, merge_ranges
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.search.ripgrep import ProgramOutput, find_ripgrep, pattern_error, run_program
 
@@ -27,6 +30,8 @@ SPARE = 256 << 20
 LOOK = 64 << 20
 """Bytes after which the free space is checked again."""
 WINDOW = 256 << 10
+MOST_RANGES = 1000
+"""Runs of stderr lines that are remembered, the newest ones."""
 
 
 class OutputLine(Struct, frozen=True):
@@ -51,6 +56,7 @@ class CommandOutput:
         self._marks: list[tuple[int, int]] = [(0, 0)]
         self._ends = 0
         self._is_open = False
+        self._stderr: deque[LineRange] = deque(maxlen=MOST_RANGES)
         self._next_look = LOOK
         self.size = 0
         self.trouble = ""
@@ -62,7 +68,13 @@ class CommandOutput:
         with self._lock:
             return self._ends + self._is_open
 
-    def add(self, chunk: bytes) -> None:
+    @property
+    def stderr(self) -> tuple[LineRange, ...]:
+        """Which lines are stderr. One that has bytes of both streams is."""
+        with self._lock:
+            return tuple(self._stderr)
+
+    def add(self, chunk: bytes, *, is_stderr: bool = False) -> None:
         if self.trouble:
             return
         room = self._most - self.size
@@ -77,16 +89,24 @@ class CommandOutput:
             self.trouble = f"it could not be stored: {error.strerror}"
             return
         with self._lock:
+            first = self._ends + 1
             self.size += len(chunk)
             self._ends += chunk.count(b"\n")
             self._is_open = not chunk.endswith(b"\n") if chunk else self._is_open
             if self.size - self._marks[-1][0] >= STRIDE:
                 self._marks.append((self.size, self._ends))
+            if is_stderr and chunk:
+                self._mark_stderr(first, self._ends + self._is_open)
         if self.size >= self._next_look:
             self._next_look = self.size + LOOK
             status = os.fstatvfs(self._file)
             if status.f_bavail * status.f_frsize < SPARE:
                 self.trouble = f"less than {format_size(SPARE)} are free on the disk"
+
+    def _mark_stderr(self, first: int, last: int) -> None:
+        if self._stderr and first <= self._stderr[-1][1] + 1:
+            first = self._stderr.pop()[0]
+        self._stderr.append((first, last))
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
         end = min(self.size if end is None else end, self.size)
@@ -234,10 +254,17 @@ async def _search(path: Path, pattern: str, *options: str) -> ProgramOutput:
 FAILURE_LINES, MOST_LOOKED_AT = 40, 80
 HEAD_LINES, HEAD_BYTES = 60, 16_000
 TAIL_LINES, TAIL_BYTES = 300, 48_000
-STDERR_LINES = 200
+STDERR_LINES, STDERR_BYTES = 60, 16_000
 
 
-def whole(output: CommandOutput) -> str:
+class ShownOutput(Struct, frozen=True):
+    """What the model reads of an output, and which lines of that are stderr, counted from 1."""
+
+    text: str
+    stderr: tuple[LineRange, ...]
+
+
+def whole(output: CommandOutput) -> ShownOutput:
     """A whole output as text, without its last line break."""
     text, overwritten = clean_and_count(output.read())
     text = text.removesuffix("\n")
@@ -246,25 +273,49 @@ def whole(output: CommandOutput) -> str:
             f"\n({overwritten} pieces of lines were written over with a carriage return and are left out; "
             "`| tr '\\r' '\\n'` shows them)"
         )
-    return text
+    return ShownOutput(text, output.stderr if text else ())
 
 
-async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> str:
-    """A large output: counts, lines about failures, the first lines and the last ones."""
-    total = output.lines
+async def excerpt(output: CommandOutput, name: str) -> ShownOutput:
+    """A large output: counts, lines about failures, the first lines, the last ones of stderr, and the last ones."""
+    total, stderr = output.lines, output.stderr
     counts = (
         f"(The output has {total} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
         f'first and the last ones; read more with BashOutput, `id` "{name}" and `lines`, `bytes` or `grep`.)'
     )
-    parts = [counts, *await _failures(output)]
-    last = last_lines(output, tail)
-    first = [
-        line for line in some_lines(output, 1, head, HEAD_BYTES) if not last or line.number < last[0].number
-    ]
-    for lines in (first, last):
+    parts, found = [counts, *await _failures(output)], list[LineRange]()
+    last = last_lines(output, TAIL_LINES)
+    end = last[0].number if last else total + 1
+    first = [line for line in some_lines(output, 1, HEAD_LINES, HEAD_BYTES) if line.number < end]
+    between = _last_stderr(output, stderr, len(first) + 1, end - 1)
+    # In the order of the output, so that the last lines that are said to be stderr are its last.
+    for lines in (first, between, last):
         if lines:
-            parts += [f"--- lines {lines[0].number}-{lines[-1].number} of {total}:", *rows(lines)]
-    return "\n".join(parts)
+            which = f"lines {lines[0].number}-{lines[-1].number} of {total}"
+            which = f"stderr, {len(lines)} of its last lines" if lines is between else which
+            parts.append(f"--- {which}:")
+            at = len(parts) + 1
+            found += [(n, n) for n, line in enumerate(lines, at) if is_within(stderr, line.number)]
+            parts += rows(lines, numbered=lines is between)
+    return ShownOutput("\n".join(parts), merge_ranges(found))
+
+
+def _last_stderr(
+    output: CommandOutput, stderr: tuple[LineRange, ...], first: int, last: int
+) -> list[OutputLine]:
+    """The last lines of stderr, as many as fit, without those outside `first` and `last`, which are shown anyway;
+    none if all of the output is stderr."""
+    if stderr == ((1, output.lines),):
+        return []
+    newest = (number for start, end in reversed(stderr) for number in range(end, start - 1, -1))
+    numbers = [number for number in islice(newest, STDERR_LINES) if first <= number <= last]
+    lines, size = list[OutputLine](), 0
+    for number in numbers:
+        lines.append(next(output.read_lines(number, LONGEST_LINE * 4)))
+        size += min(lines[-1].size, LONGEST_LINE) + 1
+        if size >= STDERR_BYTES:
+            break
+    return lines[::-1]
 
 
 async def _failures(output: CommandOutput) -> list[str]:

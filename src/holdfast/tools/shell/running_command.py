@@ -4,7 +4,9 @@ Rule: a thread of its own is the only one that touches the process. The command 
 the shell left running is reported, and its output is still written. A time limit or a request ends everything that
 the command started. A caller may stop waiting at any time; `stop` only asks, and does not wait.
 
-Both streams go through one pipe, so that they keep the order in which they were written; two pipes would lose it.
+Each stream has a pipe, so that it is known which lines are stderr. They are read in the order in which they became
+ready, each to its end: of two writes, to one stream and then to the other, the first is read first, also when both
+are there already. What is written to both in turns before the thread wakes up comes as one piece for each stream.
 """
 
 import contextlib
@@ -37,8 +39,8 @@ EXIT_GRACE = 0.25
 """Seconds that processes have to end after their shell, before they are reported as still running."""
 KILL_WAIT = 1.0
 """Seconds after a kill within which the pipe should close."""
-CHUNK = 256 << 10
 PIPE = 1 << 20
+"""Bytes that a pipe holds, and that one read takes: what was written to the other stream later stays behind."""
 REPORT_FD = 187
 """The descriptor to which a shell reports its folder gets at least this number, which no script uses."""
 SCRIPT = (
@@ -75,25 +77,27 @@ class ShellJob:
         folder: str,
         environment: dict[str, str],
         mark: str,
-        outputs: list[CommandOutput],
+        output: CommandOutput,
         seconds: float = 0.0,
         grace: float = 2.0,
     ) -> None:
-        """`outputs` are one for both streams, or one for each. `seconds` is how long it may run, 0 for no limit;
-        `grace` is the time between the request to end and the kill."""
+        """`seconds` is how long it may run, 0 for no limit; `grace` is the time between the request to end and the
+        kill."""
         self.id = job_id
         self.command = command
         self.folder = folder
         self.mark = mark
-        self.outputs = outputs
+        self.output = output
         self.ended: Future[CommandEnding] = Future()
         # From now on a waiter cannot cancel it.
         self.ended.set_running_or_notify_cancel()
         self._seconds = seconds
         self._grace = grace
         self._began = time.monotonic()
-        self._pipes: dict[int, CommandOutput] = {}
-        self._poller = select.poll()
+        self._pipes: dict[int, bool] = {}
+        """The open pipes, and whether each is that of stderr."""
+        # It lists what is ready in the order in which it became so; `poll` does not.
+        self._poller = select.epoll()
         self._known: list[ShellProcess] = []
         self._requested_stop: StopCause = ""
         self._why: StopCause = ""
@@ -112,16 +116,8 @@ class ShellJob:
         return self.ended.result() if self.ended.done() and not self.ended.exception() else None
 
     @property
-    def size(self) -> int:
-        return sum(output.size for output in self.outputs)
-
-    @property
-    def lines(self) -> int:
-        return sum(output.lines for output in self.outputs)
-
-    @property
     def size_words(self) -> str:
-        return f"{self.lines} lines, {format_size(self.size)}"
+        return f"{self.output.lines} lines, {format_size(self.output.size)}"
 
     @property
     def is_over(self) -> bool:
@@ -150,6 +146,7 @@ class ShellJob:
         finally:
             if not self.ended.done():
                 self.ended.set_exception(ToolError("INTERNAL_ERROR", "the shell ended unexpectedly"))
+            self._poller.close()
             with self._lock:
                 os.close(self._wake_reader)
                 os.close(self._wake_writer)
@@ -157,12 +154,12 @@ class ShellJob:
 
     def _follow(self) -> None:
         """Write the output until the command has ended and nobody holds a pipe open."""
-        self._poller.register(self._wake_reader, select.POLLIN)
+        self._poller.register(self._wake_reader, select.EPOLLIN)
         exit_fd = -1
         with contextlib.suppress(AttributeError, OSError):
             # Readable when the process ends; not every system has one.
             exit_fd = os.pidfd_open(self._process.pid)
-            self._poller.register(exit_fd, select.POLLIN)
+            self._poller.register(exit_fd, select.EPOLLIN)
         try:
             # A killed process keeps no pipe open, unless it is out of reach.
             while not self.ended.done() or (self._pipes and not self._killed_at):
@@ -181,7 +178,7 @@ class ShellJob:
             self._close(fd)
 
     def _start(self, arguments: list[str], environment: dict[str, str]) -> None:
-        writers = [self._pipe(output) for output in self.outputs]
+        out, err = self._pipe(is_stderr=False), self._pipe(is_stderr=True)
         self._report, given = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         report = fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, REPORT_FD)
         os.close(given)
@@ -191,8 +188,8 @@ class ShellJob:
                 cwd=self.folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=writers[0],
-                stderr=writers[-1],
+                stdout=out,
+                stderr=err,
                 pass_fds=(report,),
                 start_new_session=True,
             )
@@ -202,20 +199,20 @@ class ShellJob:
                 self._close(fd)
             raise
         finally:
-            for fd in (*writers, report):
+            for fd in (out, err, report):
                 os.close(fd)
 
-    def _pipe(self, output: CommandOutput) -> int:
+    def _pipe(self, *, is_stderr: bool) -> int:
         reader, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(reader, False)
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, PIPE)
-        self._pipes[reader] = output
-        self._poller.register(reader, select.POLLIN)
+        self._pipes[reader] = is_stderr
+        self._poller.register(reader, select.EPOLLIN)
         return writer
 
     def _pause(self, exit_fd: int) -> float | None:
-        """Milliseconds until something is due; None to wait for an event."""
+        """Seconds until something is due; None to wait for an event."""
         now = time.monotonic()
         due = []
         if self._killed_at:
@@ -229,15 +226,15 @@ class ShellJob:
             due.append(now + 0.02)
         if exit_fd < 0 and not self._exited_at:
             due.append(now + 0.02)
-        return max(0.0, (min(due) - now) * 1000) + 1 if due else None
+        return max(0.0, min(due) - now) + 0.001 if due else None
 
     def _pump(self, fd: int) -> None:
         try:
-            chunk = os.read(fd, CHUNK)
+            chunk = os.read(fd, PIPE)
         except BlockingIOError:
             return
         if chunk:
-            self._pipes[fd].add(chunk)
+            self.output.add(chunk, is_stderr=self._pipes[fd])
         else:
             self._close(fd)
 
@@ -276,7 +273,7 @@ class ShellJob:
             return self._requested_stop
         if self._seconds and not self._exited_at and now >= self._began + self._seconds:
             return "timeout"
-        return "full" if any(output.trouble for output in self._pipes.values()) else ""
+        return "full" if self._pipes and self.output.trouble else ""
 
     @property
     def _leader(self) -> int:

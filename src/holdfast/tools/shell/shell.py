@@ -153,7 +153,6 @@ class Shell:
         workspace: Workspace,
         *,
         seconds: float = 0.0,
-        separate_stderr: bool = False,
         may_use_git: bool = False,
     ) -> ShellJob:
         """Start a command in the shell's folder; `seconds` is how long it may run, 0 for no limit. With
@@ -180,7 +179,6 @@ class Shell:
         )
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
-        names = [name, f"{name}-stderr"] if separate_stderr else [name]
         job = self.jobs[name] = ShellJob(
             name,
             command,
@@ -193,7 +191,7 @@ class Shell:
                 RUN_MARK: mark,
             },
             mark=mark,
-            outputs=[CommandOutput(self._folder.path, one, self.limits.output_bytes) for one in names],
+            output=CommandOutput(self._folder.path, name, self.limits.output_bytes),
             seconds=seconds,
             grace=self.limits.grace,
         )
@@ -209,7 +207,7 @@ class Shell:
         return self._network.pid if self._network else 0
 
     async def run(
-        self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
+        self, command: str, workspace: Workspace, *, seconds: float
     ) -> tuple[ShellJob, CommandEnding, str]:
         """Run a command to its end, and say what its `cd` did. If cancelled, it is ended with everything it started
         before this returns."""
@@ -219,9 +217,7 @@ class Shell:
             self._turn = (loop, asyncio.Lock())
         async with self._turn[1]:
             before = look_before(workspace.roots) if self._holds_git else GuardState()
-            job = self.start(
-                command, workspace, seconds=seconds, separate_stderr=separate_stderr, may_use_git=True
-            )
+            job = self.start(command, workspace, seconds=seconds, may_use_git=True)
             try:
                 ending = await asyncio.wrap_future(job.ended)
             except asyncio.CancelledError:
@@ -275,8 +271,7 @@ class Shell:
         """Drop a finished job whose output is in a result as a whole."""
         job.join(self._longest_end)
         del self.jobs[job.id]
-        for output in job.outputs:
-            output.remove()
+        job.output.remove()
 
     def close(self) -> None:
         for job in self.jobs.values():
@@ -287,8 +282,7 @@ class Shell:
         if self._network:
             self._network.close()
         for job in self.jobs.values():
-            for output in job.outputs:
-                output.close()
+            job.output.close()
         self.jobs.clear()
         self._folder.remove()
 
