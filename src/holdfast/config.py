@@ -198,10 +198,12 @@ def resolve_profile(
     that are built in. Pure."""
     name = name or env.get("HOLDFAST_PROFILE", "") or config.default_profile or "code"
     base, changes = _collected(config, name)
+    _check_used(config, name, base, changes)
     base = replace(base, **(defaults or {}))
     unit = changes.get("keep_unit", base.keep_unit)
     overrides, warnings = read_env(env, keep_unit=env.get("HOLDFAST_KEEP_UNIT") or unit)
-    given, ignored = _without_unused(config, base, changes, overrides)
+    used, ignored = _used(name, base, changes, overrides)
+    given = {**changes, **used}
     if "window" in given:  # a window that a person chose is not the model's to enlarge
         given.setdefault("follows_model", False)
     given = {**_following(base, given), **given}
@@ -213,21 +215,27 @@ def resolve_profile(
     return ResolvedProfile(profile.for_model(model_window), (*warnings, *ignored))
 
 
-def _without_unused(
-    config: Config, base: Profile, changes: Mapping[str, Json], overrides: Mapping[str, Json]
-) -> tuple[dict[str, Json], list[str]]:
-    """What is given, without what the environment gives and this profile does not use, with a warning for each: the
-    environment is for every profile. What a file gives is for this one, and is refused."""
-    unused = unused_settings(SimpleNamespace(**{**asdict(base), **changes, **overrides}))
-    for name in changes:
-        if name in unused and name not in overrides and changes[name] != getattr(base, name):
+def _check_used(config: Config, name: str, base: Profile, changes: Mapping[str, Json]) -> None:
+    """What a profile's own table sets must change something."""
+    unused = unused_settings(SimpleNamespace(**{**asdict(base), **changes}))
+    for setting, value in config.profiles.get(name, {}).items():
+        if setting in unused and value != getattr(base, setting):
             raise ConfigError(
-                f"{config.where}: `{name}` would change nothing, because {unused[name]}",
-                hint=f"leave `{name}` out",
+                f"{config.where}: profile `{name}`: `{setting}` would change nothing, because {unused[setting]}",
+                hint=f"leave `{setting}` out",
             )
-    warnings = [f"`{PREFIX}{n.upper()}` is ignored: {unused[n]}" for n in overrides if n in unused]
-    used = {name: value for name, value in overrides.items() if name not in unused}
-    return {**changes, **used}, warnings
+
+
+def _used(
+    name: str, base: Profile, changes: Mapping[str, Json], overrides: Mapping[str, Json]
+) -> tuple[dict[str, Json], list[str]]:
+    """What the environment gives and this profile uses, and a warning for each of the others: the environment is
+    for every profile."""
+    unused = unused_settings(SimpleNamespace(**{**asdict(base), **changes, **overrides}))
+    warnings = [
+        f"`{PREFIX}{one.upper()}` is ignored by `{name}`: {unused[one]}" for one in overrides if one in unused
+    ]
+    return {one: value for one, value in overrides.items() if one not in unused}, warnings
 
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:

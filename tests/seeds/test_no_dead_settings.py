@@ -149,4 +149,4 @@ def assert_refused(name, setting, reason):
         assert f"`{setting}` would change nothing, because {reason}" in refused.value.message
         found = resolve_profile(Config(), {f"HOLDFAST_{setting.upper()}": setting_text(other)}, name)
         assert found.profile == profile
-        assert found.warnings == (f"`HOLDFAST_{setting.upper()}` is ignored: {reason}",)
+        assert found.warnings == (f"`HOLDFAST_{setting.upper()}` is ignored by `{name}`: {reason}",)

@@ -119,7 +119,7 @@ def test_kept_rounds_stay_while_they_fit_whatever_the_trigger_says(profile):
     """000-31, 000-38, 000-54: rounds give way in an overflow, not at the trigger."""
     keep = BUILT_IN[profile].keep
     with seed_session(profile, 16_000, max_messages=0, max_tool_chars=0, window_cap=0) as session:
-        lines = 12_800 // keep // 16
+        lines = 10_000 // keep // 16
         for whole, _ in fill(session, 3 * keep, lines=lines):
             newest = max(whole, default=-1)
             assert whole[-min(keep, newest + 1) :] == [*range(max(newest - keep + 1, 0), newest + 1)]

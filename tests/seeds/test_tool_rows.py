@@ -112,7 +112,7 @@ def test_a_long_result_of_a_review_shows_its_ends_its_counts_and_the_call_for_th
 
 def test_an_old_result_of_a_review_is_one_line_with_the_id_of_the_whole():
     """002: what the tool did, and the id that brings back its full result."""
-    with seed_session("review", 16_000, max_messages=0) as session:
+    with seed_session("review", 16_000, max_messages=0, window_cap=0) as session:
         for number in range(40):
             add_round(session, number, lines=60)
             session.make_room()

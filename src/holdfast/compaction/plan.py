@@ -76,18 +76,22 @@ def _is_due(window: WindowView) -> bool:
     due = forced_trigger(window) if window.fresh and not window.refused else None
     if due is None or due.reason == "round_end":
         return False
-    keeps_digests = not window.profile.excerpt_ratio and window.profile.result_old == "digest"
-    return due.reason == "overflow" or not keeps_digests or plan_fold(window) is None
+    return not (_has_whole_old_results(window) and plan_fold(window) is not None)
+
+
+def _has_whole_old_results(window: WindowView) -> bool:
+    if window.profile.excerpt_ratio or window.profile.result_old != "digest":
+        return False
+    return any(window.levels[number][0] == "full" for number in divide_steps(window).old)
 
 
 def _may_cover_kept(window: WindowView) -> bool:
     """Whether a summary that nobody asked for may cover rounds that the profile keeps: where it keeps lines, and
-    else only in an overflow that shorter lines of the summary before did not end."""
+    else only steps of a round that does not fit by itself."""
     if window.profile.excerpt_ratio:
         return True
-    due = forced_trigger(window)
-    is_shortened = bool(window.summary_sentences or not window.fixed_tokens["summary"])
-    return due is not None and due.reason == "overflow" and is_shortened
+    due, zones = forced_trigger(window), divide_steps(window)
+    return due is not None and due.reason == "overflow" and not (zones.old or zones.spare)
 
 
 def _planned(

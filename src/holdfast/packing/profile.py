@@ -25,6 +25,7 @@ __all__ = [
     "RICH",
     "Profile",
     "parse_tokens",
+    "unused_settings",
 ]
 
 Tokens = Annotated[int, Meta(ge=0, title="tokens")]
@@ -74,11 +75,16 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bool, Meta(description="count room for the reply in the trigger and in what a fold goes down to")
     ] = True
     min_messages: Annotated[Count, Meta(description="never fold with fewer messages")] = 3
-    fold_to_ratio: Annotated[Ratio, Meta(description="fold down to this share of the window (0: off)")] = 0.65
-    fold_to_tokens: Annotated[Tokens, Meta(description="fold down to this many tokens (0: off)")] = 0
-    min_gain_ratio: Annotated[Ratio, Meta(description="a fold frees at least this share of the window")] = (
-        0.06
-    )
+    fold_to_ratio: Annotated[
+        Ratio,
+        Meta(description="fold down to this share of the window, by levels only in an overflow (0: off)"),
+    ] = 0.65
+    fold_to_tokens: Annotated[
+        Tokens, Meta(description="fold down to this many tokens, likewise (0: off)")
+    ] = 0
+    min_gain_ratio: Annotated[
+        Ratio, Meta(description="a fold that is not forced frees at least this share of the window")
+    ] = 0.06
     fold_for_profit: Annotated[
         bool,
         Meta(description="fold before the trigger where it pays: by prices, carry cost and a cold cache"),
@@ -316,10 +322,9 @@ def unused_settings(p: "Profile | SimpleNamespace") -> dict[str, str]:
         leave_out("no fold is made for profit (`fold_for_profit` is false, or `excerpt_ratio` is 0)", *prices)
     if p.keep_unit == "steps":
         leave_out('steps are kept as `keep` and `keep_floor` say (`keep_unit = "steps"`)', "steps_floor")
-    if p.result_old == "skeleton" and not p.excerpt_ratio:
-        leave_out('of old steps only what was said stays (`result_old = "skeleton"`)', "thinking")
-        if p.keep_unit == "steps":
-            leave_out('no result becomes a digest (`result_old = "skeleton"`)', *DIGEST_SETTINGS)
+    if p.result_old == "skeleton" and p.keep_unit == "steps" and not p.excerpt_ratio:
+        skeleton = 'of old steps only what was said stays (`result_old = "skeleton"`)'
+        leave_out(skeleton, "thinking", *DIGEST_SETTINGS)
     if not p.compaction_clip_chars:
         leave_out("`compaction_clip_chars` is 0", "clip_head_chars", "clip_tail_chars")
     if p.summary_role == "mock_pair":

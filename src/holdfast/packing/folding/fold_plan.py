@@ -48,7 +48,8 @@ def _planned(view: WindowView, due: FoldTrigger, zones: Zones, depth: FoldDepth 
         draft = FoldDraft(view)
         _fold_ended_rounds(draft)
         return draft.event(due)
-    adds = depth is not None and depth.appends and due.reason in ("pressure", "profit", "boundary")
+    is_whole = due.reason in ("pressure", "profit", "boundary") and not due.layer
+    adds = depth is not None and depth.appends and is_whole
     draft = FoldDraft(view, appends=adds)
     if due.layer:
         _lower_layer(draft, zones_in_layer(view, zones, due.layer), due)
@@ -61,7 +62,7 @@ def _planned(view: WindowView, due: FoldTrigger, zones: Zones, depth: FoldDepth 
     if draft.total > limit:
         relieve_overflow(draft, zones, limit)
     if depth is not None:
-        target = view.room_below(_low_water(view))
+        target = _well_below(draft, due) if due.layer else view.room_below(_low_water(view))
         draft.keep_lines(min(limit, draft.total + depth.room if adds else target))
     if draft.total > view.profile.hard_limit or (view.refused and draft.total >= draft.before):
         raise _overflow(draft)
@@ -142,22 +143,22 @@ def _above(draft: FoldDraft, mark: int) -> IsTooLarge:
 def _lower_by_levels(draft: FoldDraft, zones: Zones) -> None:
     """What lies outside the rounds that the profile keeps, to the level of old results. Only where that does not
     fit: shorter excerpts, whole old rounds, the summary, then kept rounds, one at a time down to their floor, and
-    last of all steps of what is left."""
+    last of all steps of what is left. In an overflow all of these make room for more than the next request."""
     view, limit = draft.view, _limit(draft.view)
+    target = limit if view.refused else limit - view.profile.min_gain
     above_low = _above(draft, _low_water(view))
     level, cap = rungs(view.profile)[0]
     for number in zones.old:
         lower_to(draft, number, level, cap)
     _clip_kept(draft, zones)
-    if draft.total <= limit:
+    if draft.before <= limit or draft.total <= target:
         return
     lower_zone(draft, zones.old, above_low)
     drop_stubs(draft, zones.old)
-    if draft.total > limit:
+    if draft.total > target:
         hide_rounds(draft, zones, above_low, keep=_kept_rounds(view))
-    shorten_fixed_layers(draft, limit)
-    if draft.total > limit:
-        give_up_rounds(draft, zones.spare, lambda: draft.total > limit - view.profile.min_gain)
+    shorten_fixed_layers(draft, target)
+    give_up_rounds(draft, zones.spare, lambda: draft.total > target)
     if draft.total > limit and zones.long:
         draft.remark = "the rounds that stay do not fit, and are folded by steps"
         lower_zone(draft, zones.long, above_low)
@@ -167,8 +168,8 @@ def _lower_to_lines(draft: FoldDraft, zones: Zones) -> None:
     """Old steps go, and their best lines stay in notes; what is recent gives way only halfway to the mark."""
     profile, refused = draft.view.profile, draft.view.refused
     low = _low_water(draft.view)
-    below_low = _above(draft, low)
-    halfway = below_low if refused else _above(draft, (low + profile.trigger) // 2)
+    above_low = _above(draft, low)
+    halfway = above_low if refused else _above(draft, (low + profile.trigger) // 2)
     for number in (*zones.old, *zones.spare, *zones.long):
         lower_to(draft, number, "gone", 0)
     if draft.appends:
@@ -176,12 +177,12 @@ def _lower_to_lines(draft: FoldDraft, zones: Zones) -> None:
     clip_old_users(draft)
     if halfway() and _user_tokens(draft) + draft.note_tokens > profile.user_cap_tokens:
         # Many small rounds: what their notes take is better spent on lines.
-        hide_rounds(draft, zones, below_low)
+        hide_rounds(draft, zones, above_low)
     _clip_kept(draft, zones)
     for level, cap in rungs(profile):
         lower_until(draft, zones.recent, level, cap, halfway)
     if halfway() and _user_tokens(draft) > profile.user_cap_tokens:
-        hide_rounds(draft, zones, below_low)
+        hide_rounds(draft, zones, above_low)
 
 
 def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
@@ -203,19 +204,22 @@ def _kept_rounds(view: WindowView) -> int:
     return view.profile.keep if view.profile.keep_unit == "rounds" else 0
 
 
+def _well_below(draft: FoldDraft, due: FoldTrigger) -> int:
+    """What everything takes when a layer is at 70% of its cap."""
+    return draft.before - (due.estimate - due.limit * 7 // 10)
+
+
 def _lower_layer(draft: FoldDraft, zones: Zones, due: FoldTrigger) -> None:
-    """One layer down to well below its own cap."""
-    goal = draft.before - (due.estimate - due.limit * 7 // 10)
-
-    def excess() -> bool:
-        return draft.total > goal
-
-    lower_zone(draft, zones.old, excess)
-    give_up_rounds(draft, zones.spare, excess)
-    for zone in (zones.long, zones.recent):
-        lower_zone(draft, zone, excess)
+    """One layer: what is old down to well below its cap, what the profile keeps only down to the cap."""
+    at_cap, well_below = draft.before - (due.estimate - due.limit), _well_below(draft, due)
+    lower_zone(draft, zones.old, lambda: draft.total > well_below)
     if due.layer == "window":
-        hide_rounds(draft, zones, excess)
+        hide_rounds(draft, zones, lambda: draft.total > well_below, keep=_kept_rounds(draft.view))
+    give_up_rounds(draft, zones.spare, lambda: draft.total > at_cap)
+    for zone in (zones.long, zones.recent):
+        lower_zone(draft, zone, lambda: draft.total > (at_cap if due.layer == "window" else well_below))
+    if due.layer == "window":
+        hide_rounds(draft, zones, lambda: draft.total > at_cap)
 
 
 def _lower_messages(draft: FoldDraft, zones: Zones) -> None:

@@ -123,7 +123,7 @@ def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     if excess():
         target = min(limit, view.profile.low_water - view.profile.counted_reply)
         hide_rounds(draft, zones, lambda: draft.total > target)
-    _lower_newest(draft, zones, excess)
+    _lower_newest(draft, zones, excess, limit)
     _clip_current_users(draft, excess)
 
 
@@ -202,10 +202,14 @@ def _shorten_users(draft: FoldDraft, excess: IsTooLarge) -> None:
             spare -= before - draft.item_tokens(user.position)
 
 
-def _lower_newest(draft: FoldDraft, zones: Zones, excess: IsTooLarge) -> None:
-    """The newest steps: clipped, and where the profile lets them shrink digests, stubs and gone, but the last."""
+def _lower_newest(draft: FoldDraft, zones: Zones, excess: IsTooLarge, limit: int) -> None:
+    """The newest steps: the largest clipped to the room there is, then all of them to little; and where the profile
+    lets them shrink digests, stubs and gone, but the last."""
     profile = draft.view.profile
     steps = (*zones.recent, *zones.newest)
+    if excess():
+        draft.remark = draft.remark or "the newest results do not fit, and are clipped"
+        _clip_to_room(draft, max(steps, key=draft.step_tokens, default=None), limit)
     lower_until(draft, steps, "clipped", max(profile.window // 20, 200), excess)
     if profile.keep_unit == "steps":
         return
@@ -216,6 +220,21 @@ def _lower_newest(draft: FoldDraft, zones: Zones, excess: IsTooLarge) -> None:
     for level, cap in below:
         lower_until(draft, steps, level, cap, excess)
     lower_until(draft, (*zones.recent, *zones.newest[:-1]), "gone", 0, excess)
+
+
+MARK_ROOM = 60
+"""What a clipped result takes besides the text it shows."""
+
+
+def _clip_to_room(draft: FoldDraft, number: int | None, limit: int) -> None:
+    """The results of one step clipped so far that everything fits, where that leaves more than little of them."""
+    if number is None:
+        return
+    results = max(len(draft.view.transcript.steps[number].message.calls), 1)
+    room = limit - (draft.total - draft.step_tokens(number))
+    cap = room // results - MARK_ROOM
+    if cap > max(draft.view.profile.window // 20, 200):
+        draft.lower(number, "clipped", cap)
 
 
 def _thinks_under_signature(view: WindowView, number: int) -> bool:

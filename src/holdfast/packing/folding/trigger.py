@@ -34,6 +34,8 @@ class FoldTrigger(Struct, frozen=True):
             return "it pays" if self.reason == "profit" else "a task ended, and it pays"
         if self.reason == "manual":
             return "a summary replaces it"
+        if self.reason == "overflow":
+            return f"{self.estimate} tokens do not fit into {self.limit}"
         unit = "messages" if self.reason == "messages" else "tokens"
         return f"{self.estimate} {unit} reached the trigger of {self.limit}"
 

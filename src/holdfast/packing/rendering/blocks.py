@@ -337,8 +337,8 @@ def _first_sight(context: RenderContext, use: ToolUse, text: str) -> str:
         return shown
     if not profile.excerpt_ratio:
         return clip_tokens(text, profile.first_sight_tokens, context.counter)
-    if use.names_lines and context.counter.text(text) <= profile.hard_limit * RANGE_SHARE:
-        return text
+    if use.names_lines and context.counter.text(shown) <= profile.hard_limit * RANGE_SHARE:
+        return shown
     return reduce_new_result(use, text, profile.first_sight_tokens, context.counter, context.weight_vectors)
 
 
