@@ -342,3 +342,27 @@ def test_no_variable_stands_for_two_settings() -> None:
     variables = [variable for setting in SETTINGS.values() for variable in setting.variables]
     assert len(set(variables)) == len(variables)
     assert not set(variables) & set(OTHER_VARIABLES)
+
+
+def test_what_a_profile_does_not_use_is_refused_in_its_own_table_only() -> None:
+    own = parse_config('[profile.house]\nextends = "classic"\nworth = "hand"\n', "holdfast.toml")
+    with pytest.raises(ConfigError) as caught:
+        resolve_profile(own, {}, "house")
+    assert "profile `house`: `worth` would change nothing, because no lines are kept" in caught.value.message
+    inherited = parse_config(
+        '[profile.house]\nworth = "hand"\n[profile.child]\nextends = "house"\nexcerpt_ratio = 0.0\n', "f"
+    )
+    assert resolve_profile(inherited, {}, "child").profile.excerpt_ratio == 0.0
+    made_so = {"HOLDFAST_EXCERPT_RATIO": "0"}
+    assert resolve_profile(inherited, made_so, "house").profile.excerpt_ratio == 0.0
+    priced = parse_config("[profile.classic]\ncache_read = 0.1\n", "f")
+    assert resolve_profile(priced, {}, "classic", defaults={"cache_read": 0.05}).profile.name == "classic"
+
+
+def test_a_variable_that_a_profile_does_not_use_is_ignored_and_said() -> None:
+    found = resolve_profile(Config(), {"HOLDFAST_WORTH": "hand"}, "classic")
+    assert found.profile == BUILT_IN["classic"]
+    assert found.warnings == (
+        "`HOLDFAST_WORTH` is ignored by `classic`: no lines are kept (`excerpt_ratio` is 0)",
+    )
+    assert resolve_profile(Config(), {"HOLDFAST_WORTH": "hand"}, "code").profile.worth == "hand"

@@ -281,6 +281,17 @@ def test_a_profile_without_lines_cuts_a_range_like_any_other_result():
     assert first_shown(scaled, "Read", {"path": "a.py", "offset": 1, "limit": 100}, text) != text
 
 
+@pytest.mark.parametrize("most", [2_000, 5_000, 8_000])
+def test_a_range_is_clipped_where_a_profile_clips_by_characters(most):
+    scaled = replace(CODE.scaled_to(16_000), max_tool_chars=most)
+    text = numbered(400)
+    assert (
+        len(first_shown(scaled, "Read", {"path": "a.py", "offset": 41, "limit": 400}, text))
+        < most + 300
+        < len(text)
+    )
+
+
 def test_ranges_that_do_not_fit_together_still_leave_a_request_within_its_limit():
     scaled = CODE.scaled_to(8_000)
     calls = [(f"c{n}", "Read", {"path": f"f{n}.py", "offset": 41, "limit": 100}) for n in range(6)]

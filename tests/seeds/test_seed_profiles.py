@@ -6,7 +6,7 @@ Each test names the rows of docs/seeds.md that it stands for.
 import pytest
 
 from holdfast.compaction.plan import plan_compaction
-from holdfast.events import AssistantReplied, Compacted, ToolReturned, UserSaid
+from holdfast.events import AssistantReplied, Compacted, OverflowReported, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, ToolCall, Usage, UserMessage
 from holdfast.packing.folding.trigger import forced_trigger
 from holdfast.packing.profile import BUILT_IN
@@ -202,3 +202,43 @@ def test_an_archive_is_of_whole_rounds_outside_those_kept_and_after_digests(prof
         steps = zip(view.transcript.steps, view.levels, strict=True)
         assert any(level == "digest" for step, (level, _) in steps if step.position < plan.end)
         assert forced_trigger(view).reason == "pressure"
+
+
+@pytest.mark.parametrize("profile", BY_ROUNDS)
+@pytest.mark.parametrize("lines", [1_450, 1_600, 4_000])
+def test_a_result_that_does_not_fit_is_shown_as_far_as_the_window_carries_it(profile, lines):
+    """000-05, 001-09."""
+    with seed_session(profile, 20_000, max_tool_chars=0, max_messages=0) as session:
+        for number in range(6):
+            add_round(session, number, lines=20)
+        session.append({"role": "user", "content": "Read it."})
+        add_step(session, "all", lines)
+        fold = session.make_room()
+        view = session.window.view()
+        assert view.total > 0.8 * view.profile.hard_limit
+        assert "the newest results do not fit, and are clipped" in fold.why
+
+
+@pytest.mark.parametrize("profile", ["classic", "draft16k"])
+@pytest.mark.parametrize("lines", [40, 75, 150])
+def test_folds_are_rare_where_kept_rounds_fill_the_window(profile, lines):
+    """Each makes room for more than the next request."""
+    with seed_session(profile, 16_000, max_tool_chars=0, max_messages=0) as session:
+        folds = []
+        for number in range(40):
+            add_round(session, number, lines=lines)
+            folds.append(session.make_room())
+        made = [fold for fold in folds if fold is not None]
+        assert len(made) < 30
+        assert all(fold.tokens_before - fold.tokens_after >= 500 for fold in made)
+
+
+def test_a_refusal_costs_no_more_rounds_than_it_must():
+    with seed_session("classic", 200_000) as session:
+        for number in range(10):
+            add_round(session, number, lines=120)
+        before = session.window.view().total
+        session.record(OverflowReported())
+        session.make_room()
+        assert session.window.view().total <= before * 6 // 10
+        assert len(whole_rounds(session)) >= 5
