@@ -200,9 +200,12 @@ def _say_layers(pack: Pack) -> None:
 def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str:
     if not folds:
         return f"nothing was folded: a fold starts at {pack.trigger:,} tokens"
+    depth = f"goes down to {window.profile.low_water:,} or less"
+    if not window.profile.excerpt_ratio:
+        depth = f"leaves the newest {window.profile.keep} {window.profile.keep_unit} whole while they fit"
     return (
         f"smaller than the budget, because {pack.budget - pack.limit:,} tokens stay free for the reply, and "
-        f"a fold starts at {pack.trigger:,} tokens and goes down to {window.profile.low_water:,} or less: "
+        f"a fold starts at {pack.trigger:,} tokens and {depth}: "
         "until the next one, requests only grow at their end, so the provider's cache holds"
     )
 
