@@ -232,7 +232,7 @@ class WriteOrder:
     def _gather(self) -> None:
         """Read the signals that are there, and what they tell of."""
         is_more = self._read_signals()
-        while is_more and not (len(self._named) >= MANY_WRITES and self._is_even):
+        while is_more and not (self.is_on and self._is_enough):
             self._leave_out_waits()
             stores = {pipe: self._stores[pipe] for pipe in self._pipes}
             for store in stores.values():
@@ -243,6 +243,8 @@ class WriteOrder:
                 if store.was_full and self._named.count(pipe) > len(store.packets):
                     self._doubts[pipe] = len(store.packets)
             is_closing = any(not store.is_closed and _has_no_writer(pipe) for pipe, store in stores.items())
+            if len(self._named) >= MANY_WRITES and self._is_even:
+                break
             is_more = self._read_signals() or is_more or is_closing
 
     def _leave_out_waits(self) -> None:
@@ -298,11 +300,10 @@ def join_pages(packets: list[bytes]) -> list[list[bytes]]:
 
 def share_out(packets: list[bytes], count: int) -> list[list[bytes]]:
     """What was written to a pipe by this number of writes; more if that cannot be."""
-    lines = _LINE.findall(b"".join(packets)) if count > len(packets) else []
-    if len(lines) == count:
-        return [[line] for line in lines]
     if count >= len(packets):
-        return [[packet] for packet in packets]
+        lines = _LINE.findall(b"".join(packets))
+        pieces = lines if count > len(packets) and count == len(lines) else packets
+        return [[piece] for piece in pieces]
     joined = join_pages(packets)
     if len(joined) < count and len(packets) % count == 0:
         each = len(packets) // count
