@@ -1,6 +1,9 @@
 """The two streams of a command: one text in the order of writing, and which of its lines are stderr."""
 
 import asyncio
+import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +13,7 @@ from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import bash_output_tool
 from holdfast.tools.shell.command_output import MOST_RANGES, STDERR_LINES, CommandOutput
 from holdfast.tools.shell.shell import Shell, ShellLimits
+from holdfast.tools.shell.write_order import MOST_WRITES
 from holdfast.tools.workspace import Workspace
 from support.sandboxes import sandbox_or_skip
 from support.stream_writer import prepare_writes, stderr_lines
@@ -75,11 +79,108 @@ def test_pieces_of_lines_are_marked_as_they_come(tmp_path_factory, writes):
         output.remove()
 
 
-def test_of_two_writes_at_once_the_first_comes_first(shell, root):
-    """Both are there when the output is read: the order in which the pipes became ready decides."""
+TURNS = "for i in {1..20}; do echo o$i; echo e$i >&2; done"
+IN_ORDER = "".join(f"\no{n}\ne{n}" for n in range(1, 21))
+
+
+@pytest.fixture
+def busy():
+    """Two programs that compute without end."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    for program in running:
+        program.kill()
+        program.wait()
+
+
+@pytest.mark.parametrize(("kind", "times"), [("off", 30), ("bubblewrap", 10), ("landlock", 10)])
+def test_the_order_is_that_of_the_writing_however_fast(root, kind, times):
+    sandbox = None if kind == "off" else sandbox_or_skip(kind)
+    with Shell(sandbox=sandbox) as shell:
+        for _ in range(times):
+            envelope = run(shell, root, TURNS)
+            assert envelope.text == f"Exit code: 0{IN_ORDER}"
+            assert told(envelope) == [f"e{n}" for n in range(1, 21)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("busy")
+def test_the_order_is_that_of_the_writing_on_a_busy_machine(shell, root):
+    for _ in range(30):
+        assert run(shell, root, TURNS).text == f"Exit code: 0{IN_ORDER}"
+
+
+@pytest.mark.slow
+def test_the_order_is_kept_when_the_command_is_far_ahead(root):
+    """The pipes are full at times: each holds 256 writes."""
+    wanted = "".join(f"o{n}\ne{n}\n" for n in range(1, 3001))
+    with Shell() as shell:
+        for _ in range(10):
+            envelope = run(shell, root, TURNS.replace("20", "3000"))
+            assert envelope.text == f"Exit code: 0\n{wanted[:-1]}"
+
+
+def test_the_trace_of_a_script_stands_before_what_it_prints(shell, root):
     for _ in range(10):
-        assert run(shell, root, "echo e >&2; echo o").text == "Exit code: 0\ne\no"
-        assert run(shell, root, "echo o; echo e >&2").text == "Exit code: 0\no\ne"
+        text = run(shell, root, "set -x; for i in 1 2 3; do echo $i; done").text
+        assert text == "Exit code: 0" + "".join(f"\n++ for i in 1 2 3\n++ echo {n}\n{n}" for n in (1, 2, 3))
+
+
+def test_streams_that_a_command_opens_anew_are_in_order(shell, root):
+    command = "echo a; echo b > /dev/stderr; echo c > /dev/stdout; echo d > /dev/stderr; echo e"
+    for _ in range(10):
+        envelope = run(shell, root, command)
+        assert envelope.text == "Exit code: 0\na\nb\nc\nd\ne"
+        assert told(envelope) == ["b", "d"]
+
+
+@pytest.mark.parametrize("size", [2, 100, 4096, 8192, 10_000, 100_000])
+def test_writes_of_any_size_are_in_order(root, size):
+    block = "x" * (size - 1)
+    (root / "blocks.py").write_text(
+        f"import os\nfor n in range(6): os.write(1 + n % 2, b'{block}\\n')\n", encoding="ascii"
+    )
+    with Shell() as shell:
+        for _ in range(5):
+            envelope = run(shell, root, "python3 blocks.py")
+            assert envelope.text == "Exit code: 0" + f"\n{block}" * 6
+            assert envelope.data["stderr"] == [[3, 3], [5, 5], [7, 7]]
+
+
+def test_programs_that_write_pages_are_in_order(root):
+    with Shell() as shell:
+        for _ in range(10):
+            envelope = run(shell, root, "seq 9000; echo a >&2; seq 3000; echo b >&2; seq 5")
+            wanted = [*range(1, 9001), "a", *range(1, 3001), "b", *range(1, 6)]
+            assert envelope.text.split("\n")[1:] == [str(one) for one in wanted]
+            assert told(envelope) == ["a", "b"]
+
+
+def test_commands_at_once_are_each_in_order(root):
+    with Shell() as shell:
+        jobs = [shell.start(TURNS, Workspace([root])) for _ in range(8)]
+        for job in jobs:
+            job.ended.result(60)
+            job.join(60)
+            assert job.output.read().decode() == IN_ORDER[1:] + "\n"
+
+
+def test_more_than_is_watched_is_kept_with_its_streams(shell, root):
+    """Beyond the limit the order is that of arrival."""
+    run(shell, root, f"for i in {{1..{MOST_WRITES}}}; do echo o$i; echo e$i >&2; done")
+    output = shell.jobs["b1"].output
+    lines = output.read().decode().split()
+    for stream in "oe":
+        of_stream = [f"{stream}{n}" for n in range(1, MOST_WRITES + 1)]
+        assert [line for line in lines if line.startswith(stream)] == of_stream
+    assert lines[:2000] == [f"{stream}{n}" for n in range(1, 1001) for stream in "oe"]
+    last = [lines[n - 1] for first, last in output.stderr for n in range(first, last + 1)]
+    assert all(line.startswith("e") for line in last)
+
+
+def test_a_command_has_no_signal_blocked_or_ignored(shell, root):
+    text = run(shell, root, "grep -E 'SigBlk|SigIgn|SigPnd' /proc/self/status").text
+    assert re.findall(r"\b[0-9a-f]{16}\b", text) == ["0" * 16] * 3
 
 
 def test_stderr_after_much_stdout_stays_behind_it(shell, root):
@@ -132,9 +233,11 @@ def test_long_lines_of_stderr_take_a_part_of_an_excerpt_only(shell, root):
 
 
 def test_a_job_in_the_background_has_both_streams(shell, root):
-    run(shell, root, prepare_writes(root, IN_TURNS), run_in_background=True)
+    run(shell, root, TURNS, run_in_background=True)
     page = asyncio.run(bash_output_tool(shell).run({"id": "b1", "wait": 60}, Workspace([root]))).envelope
-    assert page.text.split("\n")[1:-1] == [f"{n}: {text[:-1]}" for n, (_, text) in enumerate(IN_TURNS, 1)]
+    assert page.text.split("\n")[1:-1] == [
+        f"{n}: {text}" for n, text in enumerate(IN_ORDER[1:].split("\n"), 1)
+    ]
 
 
 def test_the_newest_of_very_many_runs_are_remembered(tmp_path):

@@ -13,7 +13,7 @@ import secrets
 import threading
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -75,33 +75,43 @@ class CommandOutput:
             return tuple(self._stderr)
 
     def add(self, chunk: bytes, *, is_stderr: bool = False) -> None:
+        self.add_in_order([(chunk, is_stderr)])
+
+    def add_in_order(self, pieces: Sequence[tuple[bytes | bytearray, bool]]) -> None:
+        """Add pieces of output; each says whether it is stderr. They are written to the file at once."""
         if self.trouble:
             return
+        whole = pieces[0][0] if len(pieces) == 1 else b"".join(chunk for chunk, _ in pieces)
         room = self._most - self.size
-        if len(chunk) > room:
-            chunk = chunk[:room]
+        if len(whole) > room:
+            whole = whole[:room]
             self.trouble = f"the limit of {format_size(self._most)} was reached"
         try:
-            view = memoryview(chunk)
+            view = memoryview(whole)
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError as error:
             self.trouble = f"it could not be stored: {error.strerror}"
             return
         with self._lock:
-            first = self._ends + 1
-            self.size += len(chunk)
-            self._ends += chunk.count(b"\n")
-            self._is_open = not chunk.endswith(b"\n") if chunk else self._is_open
-            if self.size - self._marks[-1][0] >= STRIDE:
-                self._marks.append((self.size, self._ends))
-            if is_stderr and chunk:
-                self._mark_stderr(first, self._ends + self._is_open)
+            for chunk, is_stderr in pieces:
+                self._count(chunk if len(chunk) <= room else chunk[:room], is_stderr=is_stderr)
+                room = max(room - len(chunk), 0)
         if self.size >= self._next_look:
             self._next_look = self.size + LOOK
             status = os.fstatvfs(self._file)
             if status.f_bavail * status.f_frsize < SPARE:
                 self.trouble = f"less than {format_size(SPARE)} are free on the disk"
+
+    def _count(self, chunk: bytes | bytearray, *, is_stderr: bool) -> None:
+        first = self._ends + 1
+        self.size += len(chunk)
+        self._ends += chunk.count(b"\n")
+        self._is_open = not chunk.endswith(b"\n") if chunk else self._is_open
+        if self.size - self._marks[-1][0] >= STRIDE:
+            self._marks.append((self.size, self._ends))
+        if is_stderr and chunk:
+            self._mark_stderr(first, self._ends + self._is_open)
 
     def _mark_stderr(self, first: int, last: int) -> None:
         if self._stderr and first <= self._stderr[-1][1] + 1:

@@ -4,9 +4,8 @@ Rule: a thread of its own is the only one that touches the process. The command 
 the shell left running is reported, and its output is still written. A time limit or a request ends everything that
 the command started. A caller may stop waiting at any time; `stop` only asks, and does not wait.
 
-Each stream has a pipe, so that it is known which lines are stderr. They are read in the order in which they became
-ready, each to its end: of two writes, to one stream and then to the other, the first is read first, also when both
-are there already. What is written to both in turns before the thread wakes up comes as one piece for each stream.
+Each stream has a pipe, so that it is known which lines are stderr. They are read in the order of writing as long as
+the system tells it (`write_order.py`), and then in the order in which they became ready, each to its end.
 """
 
 import contextlib
@@ -32,6 +31,7 @@ from holdfast.tools.shell.processes import (
     send,
     send_group,
 )
+from holdfast.tools.shell.write_order import CommandPipe, Piece, WriteOrder, read_pipe
 
 StopCause = Literal["", "timeout", "stopped", "cancelled", "full"]
 
@@ -39,8 +39,6 @@ EXIT_GRACE = 0.25
 """Seconds that processes have to end after their shell, before they are reported as still running."""
 KILL_WAIT = 1.0
 """Seconds after a kill within which the pipe should close."""
-PIPE = 1 << 20
-"""Bytes that a pipe holds, and that one read takes: what was written to the other stream later stays behind."""
 REPORT_FD = 187
 """The descriptor to which a shell reports its folder gets at least this number, which no script uses."""
 SCRIPT = (
@@ -98,6 +96,7 @@ class ShellJob:
         """The open pipes, and whether each is that of stderr."""
         # It lists what is ready in the order in which it became so; `poll` does not.
         self._poller = select.epoll()
+        self._order: WriteOrder | None = None
         self._known: list[ShellProcess] = []
         self._requested_stop: StopCause = ""
         self._why: StopCause = ""
@@ -164,21 +163,24 @@ class ShellJob:
             # A killed process keeps no pipe open, unless it is out of reach.
             while not self.ended.done() or (self._pipes and not self._killed_at):
                 ready = [fd for fd, _ in self._poller.poll(self._pause(exit_fd))]
-                for fd in ready:
-                    if fd in self._pipes:
-                        self._pump(fd)
-                    elif fd == self._wake_reader:
-                        os.read(self._wake_reader, 64)
+                if pipes := [fd for fd in ready if fd in self._pipes]:
+                    self._keep(self._pieces(pipes))
+                if self._wake_reader in ready:
+                    os.read(self._wake_reader, 64)
                 self._check_exit(exit_fd, ready)
                 self._stop_if_due(time.monotonic())
         finally:
             if exit_fd >= 0:
                 os.close(exit_fd)
+            self._end_order()
         for fd in list(self._pipes):
             self._close(fd)
 
     def _start(self, arguments: list[str], environment: dict[str, str]) -> None:
-        out, err = self._pipe(is_stderr=False), self._pipe(is_stderr=True)
+        out, err = CommandPipe(), CommandPipe()
+        for pipe in (out, err):
+            self._pipes[pipe.reader] = pipe is err
+            self._poller.register(pipe.reader, select.EPOLLIN)
         self._report, given = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         report = fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, REPORT_FD)
         os.close(given)
@@ -188,8 +190,8 @@ class ShellJob:
                 cwd=self.folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
+                stdout=out.writer,
+                stderr=err.writer,
                 pass_fds=(report,),
                 start_new_session=True,
             )
@@ -199,17 +201,14 @@ class ShellJob:
                 self._close(fd)
             raise
         finally:
-            for fd in (out, err, report):
+            for fd in (out.writer, err.writer, report):
                 os.close(fd)
-
-    def _pipe(self, *, is_stderr: bool) -> int:
-        reader, writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(reader, False)
-        with contextlib.suppress(OSError, AttributeError):
-            fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, PIPE)
-        self._pipes[reader] = is_stderr
-        self._poller.register(reader, select.EPOLLIN)
-        return writer
+        # Not before: a process inherits which signals are blocked.
+        if out.has_packets and err.has_packets:
+            with contextlib.suppress(OSError):
+                self._order = WriteOrder(self._pipes)
+        for pipe in (out, err):
+            pipe.open(is_watched=self._order is not None)
 
     def _pause(self, exit_fd: int) -> float | None:
         """Seconds until something is due; None to wait for an event."""
@@ -228,15 +227,27 @@ class ShellJob:
             due.append(now + 0.02)
         return max(0.0, min(due) - now) + 0.001 if due else None
 
-    def _pump(self, fd: int) -> None:
-        try:
-            chunk = os.read(fd, PIPE)
-        except BlockingIOError:
-            return
-        if chunk:
-            self.output.add(chunk, is_stderr=self._pipes[fd])
-        else:
+    def _pieces(self, ready: list[int]) -> list[Piece]:
+        """What was written to the pipes, of which these are ready."""
+        pieces: list[Piece] = []
+        if self._order:
+            pieces = self._order.take()
+            if not self._order.is_on:
+                self._end_order()
+        if not pieces:
+            read = ((fd, read_pipe(fd)) for fd in ready)
+            pieces = [(fd, chunk) for fd, chunk in read if chunk is not None]
+        return pieces
+
+    def _keep(self, pieces: list[Piece]) -> None:
+        self.output.add_in_order([(chunk, self._pipes[fd]) for fd, chunk in pieces])
+        for fd in {fd for fd, chunk in pieces if not chunk}:
             self._close(fd)
+
+    def _end_order(self) -> None:
+        if self._order:
+            self._order.close()
+            self._order = None
 
     def _close(self, fd: int) -> None:
         del self._pipes[fd]
