@@ -31,7 +31,7 @@ from holdfast.tools.shell.processes import (
     send,
     send_group,
 )
-from holdfast.tools.shell.write_order import CommandPipe, Piece, WriteOrder, read_pipe
+from holdfast.tools.shell.write_order import PIPE, CommandPipe, Piece, WriteOrder, read_pipe
 
 StopCause = Literal["", "timeout", "stopped", "cancelled", "full"]
 
@@ -208,7 +208,7 @@ class ShellJob:
             with contextlib.suppress(OSError):
                 self._order = WriteOrder(self._pipes)
         for pipe in (out, err):
-            pipe.open(is_watched=self._order is not None)
+            pipe.open(self._order.room if self._order else PIPE)
 
     def _pause(self, exit_fd: int) -> float | None:
         """Seconds until something is due; None to wait for an event."""

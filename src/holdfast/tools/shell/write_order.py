@@ -102,11 +102,11 @@ class CommandPipe:
     def has_packets(self) -> bool:
         return self._filled > 0
 
-    def open(self, *, is_watched: bool) -> None:
+    def open(self, size: int = PIPE) -> None:
+        """From now on it holds this many bytes, if it may."""
+        _resize(self.reader, size)
         while self._filled:
             self._filled -= len(read_pipe(self.reader, self._filled) or b"")
-        if not is_watched:
-            _resize(self.reader, PIPE)
 
 
 class PacketStore:
@@ -115,8 +115,7 @@ class PacketStore:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        # All that is in one must fit into the other.
-        self._room = _resize(pipe, _resize(self._writer, PIPE))
+        self.room = _resize(self._writer, PIPE)
         self._moved = 0
         self._memory = ctypes.create_string_buffer(PIPE)
         self._view = memoryview(self._memory)
@@ -137,7 +136,8 @@ class PacketStore:
             size = _system_at_once.read(self._reader, self._memory, ctypes.c_size_t(PIPE))
             self.packets.append(self._view[:size].tobytes())
             self._moved -= size
-        self.was_full = len(self.packets) - before >= self._room // PAGESIZE
+        room = fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ) // PAGESIZE
+        self.was_full = len(self.packets) - before >= room
         return total
 
     def close(self) -> None:
@@ -171,6 +171,11 @@ class WriteOrder:
         except OSError:
             self.close()
             raise
+        self.room = min(store.room for store in self._stores.values())
+        """How many bytes the pipes may hold: all of it must fit into a store."""
+        # The pipes are full: so far, signals can tell only of writes that have to wait.
+        while self._read_signals():
+            self._named = []
 
     def take(self) -> list[Piece]:
         """What was written until it is quiet, in order, if a pipe is ready. When the order is no longer told,
