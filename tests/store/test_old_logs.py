@@ -1,8 +1,8 @@
 """Stores written by an earlier version open, and their logs pack to the same bytes as they did then.
 
 The files under `tests/data` hold a run of `holdfast tour` and one of `examples/pair/run.py`, of November 2026.
-The digests are of the packs that the version of that day made of them, except for `rich` of the coding log: its
-packs changed when what kind of text a result is no longer counted.
+The digests are of the packs that the version of that day made of them, except where a fold or a cut on first sight
+is in them: these changed when `draft16k` followed its document, and when cuts named the call for what is missing.
 """
 
 import gzip
@@ -31,20 +31,20 @@ def store_file(name: str, folder: Path) -> Path:
     ("store", "log", "profile", "budget", "messages", "digest"),
     [
         ("coding-log", CODING, "code", None, 18, "f2e98b17239bb72e"),
-        ("coding-log", CODING, "code", "8k", 15, "5894ceef1b52e85e"),
-        ("coding-log", CODING, "draft16k", None, 18, "b5a740a46a43f5ce"),
+        ("coding-log", CODING, "code", "8k", 15, "238f58e62704c33a"),
+        ("coding-log", CODING, "draft16k", None, 18, "f2e98b17239bb72e"),
         ("coding-log", CODING, "execute", None, 18, "f2e98b17239bb72e"),
-        ("coding-log", CODING, "rich", "12k", 18, "59e0c5e13b04d9bc"),
+        ("coding-log", CODING, "rich", "12k", 18, "3f34fe5672fa30ff"),
         ("pair-logs", f"{PAIR}.init", "code", None, 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.init", "code", "8k", 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.init", "draft16k", None, 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.init", "execute", None, 15, "aae1ff8fc39c8160"),
         ("pair-logs", f"{PAIR}.init", "rich", "12k", 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.execute", "code", None, 25, "8d3d88a3ffa5758f"),
-        ("pair-logs", f"{PAIR}.execute", "code", "8k", 15, "dbdc69911c35d6d2"),
-        ("pair-logs", f"{PAIR}.execute", "draft16k", None, 19, "f9b4f384d5d014c6"),
+        ("pair-logs", f"{PAIR}.execute", "code", "8k", 15, "64fcba68419abe28"),
+        ("pair-logs", f"{PAIR}.execute", "draft16k", None, 25, "8d3d88a3ffa5758f"),
         ("pair-logs", f"{PAIR}.execute", "execute", None, 26, "2343a1dcf370b829"),
-        ("pair-logs", f"{PAIR}.execute", "rich", "12k", 25, "bdad1f74147f4730"),
+        ("pair-logs", f"{PAIR}.execute", "rich", "12k", 25, "1a344ef6205cbe8a"),
     ],
 )
 def test_a_log_packs_as_it_did(store, log, profile, budget, messages, digest, tmp_path):
