@@ -137,10 +137,14 @@ def test_grammars_are_loaded_when_they_are_needed():
     assert load_grammar("cobol") is None
 
 
+PATIENT = 120.0
+"""Seconds in which any machine reads a short text, however busy it is."""
+
+
 @pytest.mark.parametrize("language", CODE)
 def test_another_process_reads_the_same(language):
     text = CODE[language][0]
-    with Outliner() as outliner:
+    with Outliner(seconds=PATIENT) as outliner:
         assert outliner.outline(text, language) == parse_outline(text, language)
         assert outliner.outline(None, language) is outliner.outline(text, "cobol") is None
         assert outliner.failures == 0
@@ -157,7 +161,7 @@ def test_a_text_that_is_not_read_in_time_has_no_outline_and_stops_nothing():
 
 def test_a_process_that_dies_is_started_again():
     text = CODE["go"][0]
-    with Outliner() as outliner:
+    with Outliner(seconds=PATIENT) as outliner:
         first = outliner.outline(text, "go")
         outliner._process.kill()
         outliner._process.wait()
@@ -169,7 +173,7 @@ def test_a_process_that_dies_is_started_again():
 @pytest.mark.slow
 def test_texts_are_asked_for_ahead_and_taken_in_order():
     asked = [(text * 40, language) for language, (text, _) in CODE.items()] * 5
-    with Outliner() as outliner:
+    with Outliner(seconds=PATIENT) as outliner:
         for text, language in asked:
             outliner.submit(text, language)
             outliner.submit(None, language)
@@ -181,7 +185,7 @@ def test_texts_are_asked_for_ahead_and_taken_in_order():
 
 def test_what_was_asked_behind_a_text_that_is_not_read_is_read():
     text = CODE["go"][0]
-    with Outliner() as outliner:
+    with Outliner(seconds=PATIENT) as outliner:
         first = outliner.outline(text, "go")
         outliner._process.kill()
         outliner._process.wait()
@@ -194,5 +198,5 @@ def test_what_was_asked_behind_a_text_that_is_not_read_is_read():
 def test_a_module_in_the_folder_under_review_is_not_loaded(tmp_path, monkeypatch):
     (tmp_path / "msgspec.py").write_text("raise SystemExit(9)\n")
     monkeypatch.chdir(tmp_path)
-    with Outliner() as outliner:
+    with Outliner(seconds=PATIENT) as outliner:
         assert outliner.outline(CODE["go"][0], "go") is not None
