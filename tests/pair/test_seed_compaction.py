@@ -126,7 +126,7 @@ def test_case_1_the_first_context_is_over_the_threshold():
     assert packed.tokens < session.profile.trigger
     assert "<execute_to_init_context>" in joined_text(packed.messages[1].parts)
     assert 'Recall(id="' in joined_text(packed.messages[1].parts)
-    for n in range(6):
+    for n in range(7):
         session.record(*work(INIT, n, 10, 45))
     done = asyncio.run(compact(session, told(INIT), manual=False))
     assert done is not None

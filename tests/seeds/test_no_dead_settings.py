@@ -66,6 +66,10 @@ LIKELY = {
 """Where a setting is likely to show: looked at first, to save time."""
 
 
+LIKE = {"rich": "code", "lean": "code", "draft16k": "classic", "execute": "init"}
+"""Profiles that are others with a few settings changed: these settings are looked at, and the rest once."""
+
+
 def scenarios(setting):
     likely = LIKELY.get(setting, SCENARIOS[0])
     return OWN.get(setting, (likely, *(one for one in SCENARIOS if one is not likely)))
@@ -79,7 +83,7 @@ def other_values(setting, value):
     if isinstance(kind, LiteralType):
         return [other for other in kind.values if other != value]
     if isinstance(kind, VarTupleType):
-        return [tuple(reversed(value)), value[:1], ("truncate",)]
+        return [tuple(reversed(value)), value[:1], ("truncate",), ("retry", "rule")]
     if isinstance(kind, IntType):
         return (
             [value // 2, value * 2, 1, 3, 40, 400, 1_000, 2_000, 4_000, 7_000]
@@ -121,6 +125,7 @@ def matters(profile, setting):
 def test_every_setting_changes_a_pack_or_is_refused(profile):
     small = BUILT_IN[profile].scaled_to(WINDOW)
     unused = unused_settings(small)
+    like = LIKE.get(profile)
     dead = []
     for setting in SETTINGS:
         if setting == "window":
@@ -131,6 +136,8 @@ def test_every_setting_changes_a_pack_or_is_refused(profile):
             assert replace(small, follows_model=False).for_model(2 * WINDOW).window == WINDOW
         elif setting in unused:
             assert_refused(profile, setting, unused[setting])
+        elif like and getattr(small, setting) == getattr(BUILT_IN[like].scaled_to(WINDOW), setting):
+            assert setting not in unused_settings(BUILT_IN[like])
         elif not matters(small, setting):
             dead.append(setting)
     assert not dead
