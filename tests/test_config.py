@@ -20,10 +20,10 @@ from holdfast.config import (
     read_env,
     resolve_profile,
     setting_text,
-    settings_table,
 )
 from holdfast.errors import ConfigError, NotFound
 from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT, MOCK_PROMPT, REVIEW, Profile
+from support.settings_table import TABLE, settings_table
 
 DOC = Path(__file__).parents[1] / "docs" / "profiles.md"
 
@@ -321,10 +321,8 @@ def test_precedence_holds_for_any_mixture(
 
 def test_the_documents_table_is_what_the_code_has() -> None:
     document = DOC.read_text("utf-8")
-    (table,) = re.findall(r"<!-- settings: begin -->\n(.*?)\n<!-- settings: end -->", document, re.DOTALL)
-    assert table == settings_table(), (
-        "replace the table in docs/profiles.md by holdfast.config.settings_table()"
-    )
+    (table,) = TABLE.findall(document)
+    assert table == settings_table(), "write it with `uv run python tests/support/settings_table.py`"
     assert f"```text\n{MOCK_PROMPT}\n```" in document
 
 

@@ -159,7 +159,7 @@ def test_an_event_with_other_keys_is_stored_with_strings():
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
 def test_a_result_is_named_after_its_call_whoever_made_it(shape, tmp_path):
-    """After a restart, or where another process made the call; else what Recall answered would be stored anew."""
+    """After a restart, or where another process made the call; else what Recall answered would be stored again."""
 
     def call(number):
         if shape == "anthropic":

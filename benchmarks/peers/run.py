@@ -24,7 +24,7 @@ if str(BENCHMARKS) not in sys.path:
 from holdfast.cli.streams import hint, say, say_error, warn, write  # noqa: E402
 from holdfast.errors import HoldfastError, InputError  # noqa: E402
 from holdfast.lab.policy import NamedPolicy, Task  # noqa: E402
-from holdfast.packing.profile import parse_tokens  # noqa: E402
+from holdfast.packing.amounts import parse_tokens  # noqa: E402
 from peers.policies import ALL, ENVIRONMENTS, Fitted, interpreter, peer_of, requirements  # noqa: E402
 from peers.process import ProcessPolicy  # noqa: E402
 

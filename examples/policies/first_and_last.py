@@ -2,7 +2,7 @@
 
     holdfast replay recording.jsonl --policy first_and_last:FirstAndLast,newest
 
-A policy is made anew for every recording, with its budget and the scorer's way to count.
+A new policy is made for every recording, with its budget and the scorer's way to count.
 """
 
 

@@ -9,7 +9,6 @@ the answer is a pure function of both; only `find_config` and `load_config` touc
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -19,7 +18,9 @@ from msgspec.structs import asdict, replace
 
 from holdfast.errors import ConfigError, NotFound, describe_value, suggest
 from holdfast.messages import Json
-from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens, unused_settings
+from holdfast.packing.amounts import parse_tokens
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.unused_settings import unused_settings
 
 PREFIX = "HOLDFAST_"
 
@@ -94,24 +95,6 @@ def setting_text(value: Json) -> str:
     if isinstance(value, tuple):
         return ", ".join(value)
     return str(value)
-
-
-def settings_table() -> str:
-    """All settings with their defaults per built-in profile and their variables, as a Markdown table. A dash stands
-    where a profile does not use a setting."""
-    head = ["setting", "what it is", *(f"`{name}`" for name in BUILT_IN), "environment"]
-    rows = [head, ["---"] * len(head)]
-    for setting in SETTINGS.values():
-        cells = [_cell(profile, setting.name) for profile in BUILT_IN.values()]
-        variables = ", ".join(f"`{variable}`" for variable in setting.variables)
-        rows.append([f"`{setting.name}`", setting.about, *cells, variables])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def _cell(profile: Profile, setting: str) -> str:
-    if setting in unused_settings(profile):
-        return "–"
-    return setting_text(getattr(profile, setting)) if setting != "mock_prompt" else "see below"
 
 
 def _takes(kind: Type, is_tokens: bool) -> str:
@@ -217,7 +200,7 @@ def resolve_profile(
 
 def _check_used(config: Config, name: str, base: Profile, changes: Mapping[str, Json]) -> None:
     """What a profile's own table sets must change something."""
-    unused = unused_settings(SimpleNamespace(**{**asdict(base), **changes}))
+    unused = unused_settings({**asdict(base), **changes})
     for setting, value in config.profiles.get(name, {}).items():
         if setting in unused and value != getattr(base, setting):
             raise ConfigError(
@@ -231,7 +214,7 @@ def _used(
 ) -> tuple[dict[str, Json], list[str]]:
     """What the environment gives and this profile uses, and a warning for each of the others: the environment is
     for every profile."""
-    unused = unused_settings(SimpleNamespace(**{**asdict(base), **changes, **overrides}))
+    unused = unused_settings({**asdict(base), **changes, **overrides})
     warnings = [
         f"`{PREFIX}{one.upper()}` is ignored by `{name}`: {unused[one]}" for one in overrides if one in unused
     ]

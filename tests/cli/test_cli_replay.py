@@ -54,7 +54,7 @@ def report_of(done: Outcome) -> ReplayReport:
 
 
 def counted(messages: list[dict[str, Any]]) -> int:
-    """Tokens of a pack, counted anew: roles, texts, names of calls, arguments as compact JSON."""
+    """Tokens of a pack, counted once more: roles, texts, names of calls, arguments as compact JSON."""
     texts: list[str] = []
     for message in messages:
         texts += [message["role"], message["content"]]

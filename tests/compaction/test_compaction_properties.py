@@ -69,7 +69,7 @@ class Work:
         self.rng = random.Random(seed)
         self.store = MemoryStore()
         self.session = Session(profile=profile, budget=budget, store=self.store, log="work")
-        # Tools are the session's to set: opened again, it would set its own anew.
+        # Tools are the session's to set: opened again, it would set its own again.
         events = AgentWork(seed, steps=16).events[1:]
         self.events = [event for event in events if not isinstance(event, ToolsSet)]
         self.before: tuple[int, tuple, bool] | None = None

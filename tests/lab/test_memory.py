@@ -1,4 +1,4 @@
-"""The most memory since a moment: seen where the system can tell, and begun anew when asked."""
+"""The most memory since a moment: seen where the system can tell, and begun again when asked."""
 
 import pytest
 
@@ -9,7 +9,7 @@ SIZE = 64_000_000
 
 def test_a_peak_is_seen_after_it_has_gone_and_forgotten_when_asked():
     if not reset_peak():
-        pytest.skip("this system cannot begin a peak anew")
+        pytest.skip("this system cannot begin a peak again")
     before = memory_bytes(RESIDENT)
     block = bytearray(b"x" * SIZE)
     del block

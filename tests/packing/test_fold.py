@@ -26,8 +26,9 @@ from holdfast.messages import (
     Usage,
     UserMessage,
 )
+from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.folding.fold_plan import plan_fold
-from holdfast.packing.folding.trigger import estimate_request, forced_trigger
+from holdfast.packing.folding.trigger import FoldTrigger, estimate_request, forced_trigger
 from holdfast.packing.folding.zones import divide_steps
 from holdfast.packing.log_walk import fold_if_due, walk_log
 from holdfast.packing.pack import pack
@@ -455,6 +456,20 @@ def test_a_reference_becomes_the_text_when_its_original_goes():
     first = window.transcript.items[0]
     window.add(chained([Folded("manual", users=(first.entry,))])[0])
     assert texts(pack(window.view()))[-1] == task
+
+
+@pytest.mark.parametrize("gone", [(0, 2), (2, 0)])
+def test_a_text_said_three_times_is_shown_by_the_one_that_stays_and_counted(gone):
+    task = "Please do the long task.\n" + words(1_200)
+    window = Window(CODE, counter(), chained([user(task), step("a"), user(task), step("b"), user(task)]))
+    users = [window.transcript.items[number] for number in gone]
+    draft = FoldDraft(window.view())
+    for one in users:
+        draft.shorten_user(one)
+    window.add(chained([draft.event(FoldTrigger("manual", 0, 0))])[0])
+    shown = pack(window.view())
+    assert texts(shown).count(task) == 1
+    assert shown.tokens <= draft.total
 
 
 def test_init_never_keeps_fewer_steps_than_it_says_even_when_rounds_are_hidden():

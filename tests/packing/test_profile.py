@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.errors import ConfigError
-from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, EXECUTE, INIT, REVIEW, Profile, parse_tokens
+from holdfast.packing.amounts import parse_tokens
+from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, EXECUTE, INIT, REVIEW, Profile
 
 PROFILES = st.sampled_from(list(BUILT_IN.values()))
 

@@ -7,11 +7,12 @@ from functools import lru_cache
 
 import pytest
 from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, VarTupleType
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from holdfast.config import SETTINGS, Config, resolve_profile, setting_text
 from holdfast.errors import ConfigError
-from holdfast.packing.profile import BUILT_IN, DIGEST_SETTINGS, unused_settings
+from holdfast.packing.profile import BUILT_IN
+from holdfast.packing.unused_settings import DIGEST_SETTINGS, unused_settings
 from support.setting_scenarios import (
     SCENARIOS,
     WINDOW,
@@ -124,7 +125,7 @@ def matters(profile, setting):
 @pytest.mark.parametrize("profile", BUILT_IN)
 def test_every_setting_changes_a_pack_or_is_refused(profile):
     small = BUILT_IN[profile].scaled_to(WINDOW)
-    unused = unused_settings(small)
+    unused = unused_settings(asdict(small))
     like = LIKE.get(profile)
     dead = []
     for setting in SETTINGS:
@@ -137,7 +138,7 @@ def test_every_setting_changes_a_pack_or_is_refused(profile):
         elif setting in unused:
             assert_refused(profile, setting, unused[setting])
         elif like and getattr(small, setting) == getattr(BUILT_IN[like].scaled_to(WINDOW), setting):
-            assert setting not in unused_settings(BUILT_IN[like])
+            assert setting not in unused_settings(asdict(BUILT_IN[like]))
         elif not matters(small, setting):
             dead.append(setting)
     assert not dead

@@ -22,7 +22,7 @@ class PathSwapper:
                 return
             place = parked[number % 2]
             if self.name.is_dir() and not self.name.is_symlink():
-                # The guard made the folder anew while it was away.
+                # The guard made the folder again while it was away.
                 self.name.rename(self.name.with_name(f"made{number}"))
             with contextlib.suppress(OSError):
                 place.rename(self.name)

@@ -67,12 +67,21 @@ SHORT_RESULTS = results(16)
 TINY_RESULTS = results(4)
 
 
-def add_steps(session, round_, *, results=RESULTS, thinks=True):
+def said(text):
+    return UserSaid((Text(text),))
+
+
+def answered(text):
+    return AssistantReplied((Text(text),))
+
+
+def steps(round_, results=RESULTS, *, thinks=True):
+    """A step for each result."""
     for number, (name, arguments, text) in enumerate(results):
         id_ = f"c{round_}x{number}"
         thought = (Thinking(f"I think about part {round_} and {name}."),) if thinks else ()
-        session.record(AssistantReplied((*thought, Text(f"I use {name}."), ToolCall(id_, name, arguments))))
-        session.record(ToolReturned(id_, name, (Text(f"part {round_}\n{text}"),)))
+        yield AssistantReplied((*thought, Text(f"I use {name}."), ToolCall(id_, name, arguments)))
+        yield ToolReturned(id_, name, (Text(f"part {round_}\n{text}"),))
 
 
 def begin(profile, *, system="You help."):
@@ -83,57 +92,69 @@ def begin(profile, *, system="You help."):
     return session
 
 
+LOOK = None
+"""In the work of a scenario: look at what would be sent now."""
+
+
+def play(profile, work, **begun):
+    """Record the events of some work; what would be sent wherever it says `LOOK`."""
+    shown = []
+    with begin(profile, **begun) as session:
+        for event in work:
+            if event is LOOK:
+                shown.append(show(session))
+            else:
+                session.record(event)
+    return shown
+
+
 def many_rounds(profile):
     """Rounds with every tool, and a secret."""
-    out = []
-    with begin(profile) as session:
+
+    def work():
         for number in range(14):
-            session.record(UserSaid((Text(f"Do part {number}. {SECRET}"),)))
-            add_steps(session, number, results=RESULTS[number % 8 :][:3])
-            session.record(AssistantReplied((Text(f"Part {number} is done. All is well with it."),)))
-            out.append(show(session))
-    return out
+            yield said(f"Do part {number}. {SECRET}")
+            yield from steps(number, RESULTS[number % 8 :][:3])
+            yield answered(f"Part {number} is done. All is well with it.")
+            yield LOOK
+
+    return play(profile, work())
 
 
 def long_round(profile):
     """One round of many steps."""
-    out = []
-    with begin(profile) as session:
-        session.record(UserSaid((Text("Do everything."),)))
+
+    def work():
+        yield said("Do everything.")
         for number in range(24):
-            add_steps(session, number, results=[SHORT_RESULTS[number % 8]])
-            out.append(show(session))
-    return out
+            yield from steps(number, [SHORT_RESULTS[number % 8]])
+            yield LOOK
+
+    return play(profile, work())
 
 
 def steady_rounds(profile):
-    """Rounds of one step, so that the window fills slowly; now and then a summary by rule."""
-    out = []
-    with begin(profile) as session:
+    """Rounds of one step, so that the window fills slowly."""
+
+    def work():
         for number in range(36):
-            session.record(UserSaid((Text(f"Do part {number}."),)))
-            out.append(show(session))
-            add_steps(session, number, results=[SHORT_RESULTS[number % 8]])
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
-            out.append(show(session))
-    return out
+            yield from (said(f"Do part {number}."), LOOK)
+            yield from steps(number, [SHORT_RESULTS[number % 8]])
+            yield from (answered(f"Part {number} is done."), LOOK)
+
+    return play(profile, work())
 
 
 def heavy_start(profile):
     """A few large results, and then rounds that add little to them."""
-    out = []
-    with begin(profile) as session:
+
+    def work():
         for number in range(40):
-            session.record(UserSaid((Text(f"Do part {number}."),)))
-            add_steps(
-                session,
-                number,
-                results=[RESULTS[2] if number < 3 else TINY_RESULTS[number % 8]],
-                thinks=False,
-            )
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
-            out.append(show(session))
-    return out
+            yield said(f"Do part {number}.")
+            yield from steps(number, [RESULTS[2] if number < 3 else TINY_RESULTS[number % 8]], thinks=False)
+            yield from (answered(f"Part {number} is done."), LOOK)
+
+    return play(profile, work())
 
 
 def clipped_results(profile):
@@ -146,12 +167,8 @@ def after_a_pause(profile):
     events = []
     for number in range(30):
         call = ToolCall(f"c{number}", *SHORT_RESULTS[2][:2])
-        said = Text(lines(f"{number}x", 8))
-        events += [
-            UserSaid((Text("Go on."),)),
-            AssistantReplied((call,)),
-            ToolReturned(call.id, call.name, (said,)),
-        ]
+        shown = Text(lines(f"{number}x", 8))
+        events += [said("Go on."), AssistantReplied((call,)), ToolReturned(call.id, call.name, (shown,))]
     window, out = Window(profile, counter_for_model("")), []
     for number, entry in enumerate(chained(events)):
         window.add(replace(entry, at=1_000.0 * number))
@@ -162,89 +179,88 @@ def after_a_pause(profile):
 
 def rounds_and_a_long_one(profile):
     """Some rounds, and after them a long one, so that neither part alone is too large."""
-    out = []
-    with begin(profile) as session:
+
+    def work():
         for number in range(18):
             if number < 11:
-                session.record(UserSaid((Text(f"Do part {number}."),)))
-            add_steps(session, number, results=results(9 if number < 10 else 16)[2:3])
-            out.append(show(session))
-    return out
+                yield said(f"Do part {number}.")
+            yield from steps(number, results(9 if number < 10 else 16)[2:3])
+            yield LOOK
+
+    return play(profile, work())
 
 
 def pasting_users(profile):
     """Users whose messages are as large as they may be."""
-    out = []
-    with begin(profile) as session:
+
+    def work():
         for number in range(7):
-            session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"paste{number}x", 80)),)))
-            out.append(show(session))
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
-    return out
+            yield from (said(f"Do part {number}.\n" + lines(f"paste{number}x", 80)), LOOK)
+            yield answered(f"Part {number} is done.")
+
+    return play(profile, work())
+
+
+def wordy_rounds(count):
+    for number in range(count):
+        yield said(f"Do part {number}.\n" + lines(f"user{number}x", 45))
+        yield from (answered(f"Part {number} is done."), LOOK)
 
 
 def wordy_users(profile):
     """Users who say much."""
-    out = []
-    with begin(profile) as session:
-        for number in range(14):
-            session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"user{number}x", 45)),)))
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
-            out.append(show(session))
-    return out
+    return play(profile, wordy_rounds(14))
 
 
 def small_rounds(profile):
     """Many short rounds, so that messages and users' texts are what fills the window."""
-    out = []
-    with begin(profile) as session:
+
+    def work():
         for number in range(100):
-            session.record(
-                UserSaid((Text(f"Tell me about part {number}.\n" + "It is a part like others. " * 10),))
-            )
-            session.record(AssistantReplied((Text(f"Part {number} is fine."),)))
-            out += [show(session)] if number % 5 == 0 else []
-        out.append(show(session))
-    return out
+            yield said(f"Tell me about part {number}.\n" + "It is a part like others. " * 10)
+            yield answered(f"Part {number} is fine.")
+            if number % 5 == 0 or number == 99:
+                yield LOOK
+
+    return play(profile, work())
 
 
 def large_system(profile):
     """A system prompt that leaves little: recent results have to shrink."""
-    out = []
-    with begin(profile, system="You help. " + lines("system", profile.window // 34)) as session:
-        session.record(UserSaid((Text("Do it."),)))
+
+    def work():
+        yield said("Do it.")
         for number, one in enumerate((*SHORT_RESULTS, *SHORT_RESULTS)):
-            add_steps(session, number, results=[one], thinks=False)
-            out.append(show(session))
-    return out
+            yield from steps(number, [one], thinks=False)
+            yield LOOK
+
+    return play(profile, work(), system="You help. " + lines("system", profile.window // 34))
 
 
 def many_results_at_once(profile, all_results=(*RESULTS, *RESULTS)):
     """One step with more than the window holds, after users who said much."""
-    with begin(profile) as session:
-        for number in range(3):
-            session.record(UserSaid((Text(f"Do part {number}.\n" + lines(f"user{number}x", 45)),)))
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
-        session.record(UserSaid((Text("Do it at once."),)))
+
+    def work():
+        yield from (event for event in wordy_rounds(3) if event is not LOOK)
+        yield said("Do it at once.")
         calls = [ToolCall(f"c{n}", name, given) for n, (name, given, _) in enumerate(all_results)]
-        session.record(AssistantReplied(tuple(calls)))
+        yield AssistantReplied(tuple(calls))
         for call, (name, _, text) in zip(calls, all_results, strict=True):
-            session.record(ToolReturned(call.id, name, (Text(text),)))
-        return [show(session)]
+            yield ToolReturned(call.id, name, (Text(text),))
+        yield LOOK
+
+    return play(profile, work())
 
 
 def large_texts(profile):
     """A paste and a result that are large by themselves."""
-    out = []
-    with begin(profile) as session:
-        session.record(UserSaid((Text("Read this.\n" + lines("paste", profile.window // 40)),)))
-        add_steps(
-            session, 0, results=[("Read", {"path": "src/large.py"}, lines("large", profile.window // 40))]
-        )
-        out.append(show(session))
-        session.record(UserSaid((Text("And go on."),)))
-        out.append(show(session))
-    return out
+
+    def work():
+        yield said("Read this.\n" + lines("paste", profile.window // 40))
+        yield from steps(0, [("Read", {"path": "src/large.py"}, lines("large", profile.window // 40))])
+        yield from (LOOK, said("And go on."), LOOK)
+
+    return play(profile, work())
 
 
 class SlowModel(ScriptedModel):
@@ -261,16 +277,16 @@ def summaries(profile, reply=None):
     out = []
 
     def written(request):
-        said = hashlib.sha256(repr((request.messages, request.max_tokens)).encode()).hexdigest()
-        return NetworkFailed("lost") if reply == "fails" else f"asked part {int(said[:6], 16) % 14}"
+        asked = hashlib.sha256(repr((request.messages, request.max_tokens)).encode()).hexdigest()
+        return NetworkFailed("lost") if reply == "fails" else f"asked part {int(asked[:6], 16) % 14}"
 
     with begin(profile) as session:
         for number in range(14):
             session.record(
-                UserSaid((Text(f"Do part {number}. Mind the rest. Never touch src/old/. Take care."),))
+                said(f"Do part {number}. Mind the rest. Never touch src/old/. Take care."),
+                *steps(number, SHORT_RESULTS[number % 8 :][:2]),
+                answered(f"Part {number} is done."),
             )
-            add_steps(session, number, results=SHORT_RESULTS[number % 8 :][:2])
-            session.record(AssistantReplied((Text(f"Part {number} is done."),)))
             model = (SlowModel if reply == "slow" else ScriptedModel)(written, repeat_last=True)
             if number % 4 == 3:
                 done = asyncio.run(compact(session, None if reply == "rule" else model))
@@ -320,8 +336,7 @@ def at_the_trigger(profile):
     def filled(settings):
         session = begin(settings)
         for number in range(6):
-            session.record(UserSaid((Text(f"Do part {number}."),)))
-            add_steps(session, number, results=SHORT_RESULTS[:2])
+            session.record(said(f"Do part {number}."), *steps(number, SHORT_RESULTS[:2]))
         return session
 
     with filled(profile) as session:

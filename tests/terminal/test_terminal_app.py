@@ -170,7 +170,7 @@ def test_a_key_that_comes_too_early_approves_nothing(tmp_path):
 
 
 def test_a_key_after_others_is_no_answer_either(tmp_path):
-    """Each key that is typed on begins the moment of silence anew."""
+    """Each key that is typed on begins the moment of silence again."""
     terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
     terminal.app.panels._grace = 60.0
 

@@ -222,7 +222,7 @@ def test_a_thousand_skills_of_a_stranger_do_not_fill_the_window(root):
     ids=["blanks", "tabs", "quotes", "names"],
 )
 def test_a_head_made_to_take_long_is_read_at_once(root, head):
-    """Each took from seconds to hours: looked at again from every blank, or joined anew for every letter."""
+    """Each took from seconds to hours: looked at again from every blank, or joined again for every letter."""
     put(root / ".claude/skills", "slow", f"---\nname: slow\n{head}\n---\n$n7 and $n99\n")
     skills = Skills(project_folders(root))
     assert list(skills.by_name) == ["slow"]

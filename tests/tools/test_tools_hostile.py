@@ -47,7 +47,7 @@ def run(root, command, **options):
 
 
 def test_an_allowance_does_not_pass_to_another_call_with_its_id():
-    """Some providers number the calls of each reply anew."""
+    """Some providers number the calls of each reply from one."""
     gate = PermissionGate(Permissions(), Person(ApprovalAnswer("once"), ApprovalAnswer("deny")))
     assert check(gate, bash("npm test")).refusal is None
     assert check(gate, bash("npm publish")).refusal

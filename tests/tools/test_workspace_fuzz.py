@@ -24,7 +24,7 @@ CODES = ["ACCESS_DENIED", "INVALID_PARAM", "IS_DIRECTORY", "NOT_FOUND"]
 
 @pytest.fixture
 def home(tmp_path):
-    root, outside = tmp_path / "root", tmp_path / "outside"
+    root, outside = tmp_path / "inside", tmp_path / "outside"
     (root / "a" / "b" / "deep").mkdir(parents=True)
     outside.mkdir()
     (outside / "file.txt").write_text("secret")
@@ -42,7 +42,7 @@ def home(tmp_path):
 def hostile_path(rng, home):
     pieces = rng.choices(PIECES, k=rng.randint(1, 6))
     start = rng.choice(
-        ["", "", "", "/", f"{home}/root/", f"{home}/outside/", f"{home}/root/../outside/", "./"]
+        ["", "", "", "/", f"{home}/inside/", f"{home}/outside/", f"{home}/inside/../outside/", "./"]
     )
     return start + rng.choice(["/", "/", "/", "//", ""]).join(pieces)
 
@@ -54,7 +54,7 @@ def snapshot(folder):
 @pytest.mark.slow
 def test_ten_thousand_hostile_paths(home, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    workspace, rng = Workspace([home / "root"]), random.Random(20_261_115)
+    workspace, rng = Workspace([home / "inside"]), random.Random(20_261_115)
     said = set()
     before = snapshot(home / "outside")
     seen = dict.fromkeys(["read", "listed", "written", "refused"], 0)
@@ -69,7 +69,7 @@ def test_ten_thousand_hostile_paths(home, monkeypatch):
                 case 2:
                     with workspace.open_directory(path) as directory:
                         real = Path(f"/proc/self/fd/{directory.descriptor}").readlink()
-                        assert f"{real}/".startswith(f"{home}/root/"), path
+                        assert f"{real}/".startswith(f"{home}/inside/"), path
                     seen["listed"] += 1
                 case 3:
                     workspace.replace_file(path, b"written")

@@ -18,9 +18,10 @@ from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, Folded, LogStarted, Noted, ToolReturned, UserSaid
 from holdfast.log import Log, Redact
 from holdfast.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.log_walk import walk_log
-from holdfast.packing.profile import Profile, parse_tokens
+from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.recordings import find_recording
 from holdfast.store import MemoryStore, SqliteStore, Store, default_path

@@ -15,7 +15,8 @@ from holdfast.cli.streams import say, warn, write_json
 from holdfast.cli.tables import name, number, print_table, wrapped
 from holdfast.config import SETTINGS, Config, load_config, read_env, resolve_profile, setting_text
 from holdfast.numbers import grouped
-from holdfast.packing.profile import BUILT_IN, Profile, unused_settings
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.unused_settings import unused_settings
 
 EXAMPLES = """\b
 Examples:
@@ -57,7 +58,7 @@ def _list(config: Config, profiles: Sequence[Profile], as_json: bool) -> None:
 
 
 def _show(config: Config, profile: Profile, as_json: bool) -> None:
-    sources, unused = _sources(config, profile), [*unused_settings(profile)]
+    sources, unused = _sources(config, profile), [*unused_settings(asdict(profile))]
     if as_json:
         write_json(
             {"settings": asdict(profile), "from": sources, "unused": unused, **_brief(profile, config)}
@@ -93,7 +94,7 @@ def _sources(config: Config, profile: Profile) -> dict[str, str]:
     for setting in SETTINGS.values():
         holder = next((n for n in chain if setting.name in config.profiles.get(n, {})), "")
         sources[setting.name] = f"{holder} ({Path(config.where).name})" if holder else chain[-1]
-        if setting.name in given and setting.name not in unused_settings(profile):
+        if setting.name in given and setting.name not in unused_settings(asdict(profile)):
             sources[setting.name] = next((v for v in setting.variables if env.get(v)), "environment")
     return sources
 

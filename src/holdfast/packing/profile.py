@@ -4,29 +4,12 @@ Rule: a profile that exists is consistent. What contradicts itself is refused wh
 """
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
 from holdfast.errors import ConfigError
-from holdfast.packing.amounts import parse_tokens
-
-__all__ = [
-    "BUILT_IN",
-    "CLASSIC",
-    "CODE",
-    "DRAFT16K",
-    "EXECUTE",
-    "INIT",
-    "LEAN",
-    "REVIEW",
-    "RICH",
-    "Profile",
-    "parse_tokens",
-    "unused_settings",
-]
 
 Tokens = Annotated[int, Meta(ge=0, title="tokens")]
 Count = Annotated[int, Meta(ge=0)]
@@ -40,12 +23,6 @@ SMALLEST_BUDGET = 10
 
 LEAST_SIGHT = 500
 """Tokens of a new result that a small window shows: less of it would seldom say what it is."""
-
-DIGEST_SETTINGS = (
-    *("ls_entries", "glob_entries", "grep_matches", "read_lines", "edit_diff_lines", "write_diff_lines"),
-    *("bash_stdout_lines", "bash_stderr_lines", "generic_rows"),
-)
-"""The numbers of the per-tool table."""
 
 MOCK_PROMPT = """\
 Summarise the work so far and keep what matters:
@@ -303,35 +280,6 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
         )
     if sorted(p.pinned_order) != ["context", "rules", "system", "tools"]:
         yield "`pinned_order` does not name each part once", "the parts are: system, tools, rules, context"
-
-
-def unused_settings(p: "Profile | SimpleNamespace") -> dict[str, str]:
-    """Settings that change no pack, given all the others, and why."""
-    unused: dict[str, str] = {}
-
-    def leave_out(reason: str, *settings: str) -> None:
-        unused.update((setting, unused.get(setting, reason)) for setting in settings)
-
-    if p.excerpt_ratio and not p.fold_at_round_end:
-        leave_out("old steps keep lines and no level (`excerpt_ratio` is above 0)", "result_old")
-    if not p.excerpt_ratio:
-        lines = ("recent_ratio", "append_folds", "worth", "fold_for_profit")
-        leave_out("no lines are kept (`excerpt_ratio` is 0)", *lines)
-    if not (p.excerpt_ratio and p.fold_for_profit):
-        prices = ("cache_read", "cache_write", "cache_seconds")
-        leave_out("no fold is made for profit (`fold_for_profit` is false, or `excerpt_ratio` is 0)", *prices)
-    if p.keep_unit == "steps":
-        leave_out('steps are kept as `keep` and `keep_floor` say (`keep_unit = "steps"`)', "steps_floor")
-    if p.result_old == "skeleton" and p.keep_unit == "steps" and not p.excerpt_ratio:
-        skeleton = 'of old steps only what was said stays (`result_old = "skeleton"`)'
-        leave_out(skeleton, "thinking", *DIGEST_SETTINGS)
-    if not p.compaction_clip_chars:
-        leave_out("`compaction_clip_chars` is 0", "clip_head_chars", "clip_tail_chars")
-    if p.summary_role == "mock_pair":
-        leave_out('there is one summary message (`summary_role = "mock_pair"`)', "summary_messages")
-    else:
-        leave_out('`summary_role` is not "mock_pair"', "mock_prompt")
-    return unused
 
 
 def _range_faults(p: Profile) -> Iterator[tuple[str, str]]:

@@ -171,10 +171,6 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         """What the notes take that come before an item from position `first` up to `last`."""
         return sum(block.tokens for at, (_, block) in self.notes.items() if first <= at < last)
 
-    def repeats_of(self, user: User) -> list[User]:
-        """Visible messages that only refer to this one."""
-        return [u for u in self.repeats.get(user.entry, ()) if u.entry not in self.hidden]
-
     def cost(self, number: int, level: Level, cap: int) -> int:
         """Tokens a step would take at a level; remembered, since a planner asks for many and takes few."""
         step = self.transcript.steps[number]

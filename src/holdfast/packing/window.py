@@ -352,7 +352,8 @@ class UserTexts:
         return [entry for one in (*displays, *hidden) for entry in self._pass_on(one)]
 
     def _pass_on(self, entry: str) -> list[str]:
-        heirs = [u for u in self.repeats.get(entry, ()) if u.entry not in self.hidden]
+        shortened = {*self.hidden, *self.displays}
+        heirs = [u for u in self.repeats.get(entry, ()) if u.entry not in shortened]
         self.repeats = {one: users for one, users in self.repeats.items() if one != entry}
         if not heirs:
             return []

@@ -186,7 +186,7 @@ def test_the_limit_of_a_turn_holds_however_often_it_is_reminded(tmp_path):
     assert (outcome.reason, len(pair_run.models[0].requests)) == ("steps", 2)
     assert "the limit of 2 steps is reached" in outcome.sentence
     pair_run.run(looks, [], goes_on=True)
-    assert len(pair_run.models[0].requests) == 2, "resumed by hand it counts anew"
+    assert len(pair_run.models[0].requests) == 2, "resumed by hand it counts from the start"
 
 
 def test_other_rules_of_a_file_let_it_go_on(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from holdfast.events import AssistantReplied, Entry, Event, LogStarted, ToolReturned, UserSaid
 from holdfast.ids import entry_id, text_id
@@ -18,8 +18,9 @@ from holdfast.packing.counting.tokens import Family, TokenCounter
 from holdfast.packing.lines.weights import Weights
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
-from holdfast.packing.profile import BUILT_IN, Profile, unused_settings
+from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.rendering.levels import long_strings
+from holdfast.packing.unused_settings import unused_settings
 from holdfast.packing.window import Window
 from holdfast.tokenizers import load_tokenizer
 from holdfast.wire.content_blocks import WireDict
@@ -54,7 +55,7 @@ class WindowFeed:
         # A budget of replay is for messages alone, and they may take all of it: no room is kept for the reply, so
         # that trigger and low-water mark are shares of the budget itself and the hard limit is the budget.
         settings = replace(profile.scaled_to(task.budget), reply_tokens=0)
-        if (prices := task.prices) and "cache_read" not in unused_settings(settings):
+        if (prices := task.prices) and "cache_read" not in unused_settings(asdict(settings)):
             settings = replace(
                 settings, cache_read=prices.read, cache_write=prices.write, cache_seconds=prices.life_seconds
             )

@@ -53,6 +53,8 @@ class FoldDraft:
         """Room and messages of each item that would change, by position."""
         self._growth: dict[int, tuple[int, int]] = {}
         """Room and messages that notes grew by when a step went, by the step's number."""
+        self._repeats = dict(view.repeats)
+        """Messages that only refer to an entry, because it shows the same text."""
         self._note_bound = note_bound(view.context)
         self.note_tokens = sum(block.tokens for _, block in view.notes.values())
         """What of the total notes take, or may take."""
@@ -298,10 +300,13 @@ class FoldDraft:
         return True
 
     def _reveal_repeats(self, user: User) -> None:
-        """Where a later message only refers to this one, it will have to be shown whole."""
-        for repeat in self.view.repeats_of(user)[:1]:
-            whole = render_user(self.view.context, repeat, {}, UserDisplay()).size
-            self._resize(repeat.position, max(whole, self.item_tokens(repeat.position)), 1)
+        """Where later messages only refer to this one, the first of them that stays will be shown whole."""
+        shortened = {*self.view.hidden, *self.users, *self.pastes}
+        heirs = [u for u in self._repeats.pop(user.entry, ()) if u.entry not in shortened]
+        if heirs:
+            whole = render_user(self.view.context, heirs[0], {}, UserDisplay()).size
+            self._resize(heirs[0].position, max(whole, self.item_tokens(heirs[0].position)), 1)
+            self._repeats[heirs[0].entry] = tuple(heirs[1:])
 
     def _gone_before(self, number: int) -> bool:
         """Whether the item just before is a step that is gone, so that one note serves both."""

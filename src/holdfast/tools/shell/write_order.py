@@ -12,7 +12,7 @@ A write that has to wait, since the pipe is full, sends a signal before, too. To
 pipes are emptied at once, between two looks at the signals.
 
 When it is quiet, each signal gets what its write wrote. That is one packet, unless a program wrote more than a page
-at once, or opened `/dev/stderr` anew and wrote without packets: then as many packets or lines as the numbers tell.
+at once, or opened `/dev/stderr` again and wrote without packets: then as many packets or lines as the numbers tell.
 """
 
 import contextlib
