@@ -66,7 +66,7 @@ def requests(entries: list[Entry], profile: str, budget: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(TRIED))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=160, deadline=None)
 @given(SEEDS, BUDGETS)
 def test_every_property_holds_of_every_request(profile, seed, budget):
     entries = work(seed)
@@ -183,7 +183,7 @@ def assert_packing_again_changes_nothing(request: Request) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=130, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS, st.floats(0, 1))
 @example(7, "code", 3_000, 0.5)
 def test_later_events_never_change_an_earlier_pack(seed, profile, budget, place):
@@ -197,7 +197,7 @@ def test_later_events_never_change_an_earlier_pack(seed, profile, budget, place)
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=130, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS)
 def test_a_window_built_at_once_equals_one_built_step_by_step(seed, profile, budget):
     """A pack is a function of the log, folds included: nothing is remembered that the log does not hold."""
