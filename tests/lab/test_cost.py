@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.lab.bill import Bill, PrefixTracker, cached_tokens, request_price
 from holdfast.lab.policy import ModelCall
-from holdfast.lab.run import Bill, PrefixTracker, cached_tokens, request_price
 from holdfast.lab.scored_message import MessageCounter, ScoredCall, ScoredMessage
 from holdfast.packing.counting.tokens import CharEstimate
 from holdfast.prices import PriceTable

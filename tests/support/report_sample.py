@@ -6,6 +6,7 @@ from itertools import pairwise
 from holdfast.lab.results import (
     AGES,
     KINDS,
+    DollarParts,
     DollarsAtRecall,
     Interval,
     Picture,
@@ -114,6 +115,8 @@ def _row(name: str, at: int) -> PolicyRow:
         worst_ms=11.7 * size,
         growth=None if size % 3 == 0 else 1.0 + size / 20,
         peak_mb=60.0 + size,
+        older=hard,
+        parts={table: DollarParts(cost * 0.5, cost * 0.3, cost * 0.2) for table in TABLES},
         checks={"determinism": "ok", "suffix scramble": "pack 12 differs" if name == "rare-tokens" else "ok"},
     )
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from holdfast.lab.results import (
     AGES,
     KINDS,
+    DollarParts,
     DollarsAtRecall,
     Interval,
     Picture,
@@ -72,6 +73,8 @@ rows = st.builds(
     worst_ms=numbers,
     growth=st.none() | numbers,
     peak_mb=numbers,
+    older=st.none() | shares,
+    parts=by(tables, st.builds(DollarParts, numbers, numbers, numbers, numbers)),
     checks=by(names, st.just("ok") | names),
 )
 moments = st.builds(

@@ -16,6 +16,7 @@ from holdfast.lab.results import (
     AGES,
     BASELINE,
     KINDS,
+    DollarParts,
     DollarsAtRecall,
     Interval,
     PolicyComparison,
@@ -118,6 +119,8 @@ def _row(group: Scores, base: Scores, key: tuple[str, int], about: str, bootstra
         worst_ms=percentile(seconds, 1.0) * 1000,
         growth=_growth(scores),
         peak_mb=max((score.peak_bytes for score in scores), default=0) / 1e6,
+        older=_pooled_older(scores),
+        parts={table: _relative_parts(group, base, table) for table in dollars},
         by_project={
             project: _in_project(
                 *({key: score for key, score in part.items() if key[0] == project} for part in (group, base))
@@ -153,6 +156,24 @@ def _relative_dollars(
             dollars[table] = interval
             ref_dollars[table] = followed
     return dollars, ref_dollars
+
+
+def _relative_parts(group: Scores, base: Scores, table: str) -> DollarParts:
+    """Averaged as dollars are, so that the parts add up to them."""
+    below = _dollars(base, table)
+
+    def share(part: str) -> float:
+        above = figure_values(group, lambda score: getattr(score.parts.get(table), part, None))
+        return ratio_of(above, below) or 0.0
+
+    return DollarParts(*map(share, DollarParts.__struct_fields__))
+
+
+def _pooled_older(scores: Iterable[Score]) -> float | None:
+    """Over all actions alike that have older needs."""
+    held = [(score.older_span, score.older_actions) for score in scores if score.older_span is not None]
+    actions = sum(count for _, count in held)
+    return sum(span * count for span, count in held) / actions if actions else None
 
 
 def figure_values(group: Scores, figure: Callable[[Score], float | None]) -> Values:

@@ -3,7 +3,10 @@
 Rule: plain values that JSON can hold; a report says by itself how it was made and what is missing from it.
 """
 
+from operator import add
+
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
 BASELINE = "everything"
 """The policy that dollars are relative to."""
@@ -20,6 +23,19 @@ class Share(Struct, frozen=True, gc=False):
 
     def plus(self, held: int, of: int = 1) -> "Share":
         return Share(self.held + held, self.of + of)
+
+
+class DollarParts(Struct, frozen=True, gc=False):
+    """What dollars are paid for: tokens read from the cache, tokens written for the first time, tokens sent before
+    that are written again, and model calls that the policy makes."""
+
+    reads: float = 0.0
+    first_writes: float = 0.0
+    rewrites: float = 0.0
+    summaries: float = 0.0
+
+    def __add__(self, other: "DollarParts") -> "DollarParts":
+        return DollarParts(*map(add, astuple(self), astuple(other)))
 
 
 class PicturedRequest(Struct, frozen=True, gc=False):
@@ -52,6 +68,10 @@ class Score(Struct, gc=False):
     hard_ref: float | None = None
     """Span or reference: what one more call would bring back. Never added to span."""
     hard_presence: float | None = None
+    older_span: float | None = None
+    """Span on the needs that were last seen more than five steps before, whatever the budget."""
+    older_actions: int = 0
+    """Actions that have such needs."""
     curve_span: float | None = None
     """Span on the needs that are hard at the smallest budget of the run: comparable across budgets."""
     kinds: dict[str, Share] = field(default_factory=dict)
@@ -64,6 +84,8 @@ class Score(Struct, gc=False):
     """By price table, since caches live differently long."""
     dollars: dict[str, float] = field(default_factory=dict)
     """By price table, in units of one uncached input token."""
+    parts: dict[str, DollarParts] = field(default_factory=dict)
+    """The same dollars by what they were paid for."""
     ref_dollars: dict[str, float] = field(default_factory=dict)
     model_calls: int = 0
     moved_bytes: int = 0
@@ -137,6 +159,11 @@ class PolicyRow(Struct, frozen=True, gc=False):
     growth: float | None
     """Median time of the last quarter of requests over that of the first, in recordings of 100 requests or more."""
     peak_mb: float
+    older: float | None = None
+    """Recall of the needs last seen more than five steps before. Every action that has any counts the same, of
+    whatever recording: so it can be compared across budgets, and with other scorers."""
+    parts: dict[str, DollarParts] = field(default_factory=dict)
+    """Dollars by what they were paid for, by price table; they add up to the means of `dollars`."""
     by_project: dict[str, ProjectFigures] = field(default_factory=dict)
     checks: dict[str, str] = field(default_factory=dict)
     """Determinism and suffix scramble: `ok`, or what differed."""

@@ -220,6 +220,7 @@ class NeedTally:
     def add(self, held: HeldNeeds) -> None:
         hard = self.hard(held)
         curve = [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self._curve_budget)]
+        older = [i for i, need in enumerate(held.needs) if need.age > self._measure.hard_steps]
         self._needs += len(held.needs)
         self._hard_needs += len(hard)
         self._average("all_span", held.span, range(len(held.span)))
@@ -227,6 +228,7 @@ class NeedTally:
         self._average("hard_ref", held.ref, hard)
         self._average("hard_presence", held.present, hard)
         self._average("curve_span", held.span, curve)
+        self._average("older_span", held.span, older)
         for need, span in zip(held.needs, held.span, strict=True):
             age = next(name for name, since in reversed(AGES_SINCE.items()) if need.age >= since)
             self._ages[age] = self._ages[age].plus(span)
@@ -249,6 +251,7 @@ class NeedTally:
             hard_needs=self._hard_needs,
             kinds={kind: share for kind, share in self._kinds.items() if share.of},
             ages={age: share for age, share in self._ages.items() if share.of},
+            older_actions=self._means.get("older_span", (0.0, 0))[1],
             note=note if score.requests else "no reply in it, so no request",
             **{name: total / count for name, (total, count) in self._means.items()},
         )

@@ -17,7 +17,14 @@ import msgspec
 from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.charts import Data, age_panels, dot_plot, looks_of, number
 from holdfast.lab.report.curve import FRAMES, curve_data
-from holdfast.lab.report.tables import cost_table, project_table, ranking_table, score_table, share_table
+from holdfast.lab.report.tables import (
+    cost_table,
+    parts_table,
+    project_table,
+    ranking_table,
+    score_table,
+    share_table,
+)
 from holdfast.lab.report.window import columns_of, windows_data
 from holdfast.lab.results import ReplayReport
 from holdfast.numbers import counted, grouped
@@ -98,6 +105,7 @@ def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
         "numbers": [
             *(table for table in tables if len(table["heads"]) > 1),
             *([project_table(report, rows)] if rankings.projects_of(report) else []),
+            *([parts_table(report, rows)] if any(row.parts for row in rows) else []),
             cost_table(report, rows),
         ],
     }

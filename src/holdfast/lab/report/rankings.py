@@ -22,10 +22,17 @@ TERMS = {
     "hard": "share of the older text used by actions that was still in the request, in its context; older text "
     "was last seen more than five steps before and outside the newest half of the budget",
     "all": "the same over all text that actions used, recent text included",
+    "older": "the same over all text last seen more than five steps before, whatever the budget; every action with "
+    "such text counts the same",
     "ref": "share of the older text that was in the request, or that one more call would fetch; never added to "
     "hard",
     "dollars": "price of all requests, summaries included, relative to sending everything, append-only, cached: "
     "that costs 1.00",
+    "reads": "the part of the dollars that went for text read from the cache",
+    "first writes": "the part of the dollars that went for text sent for the first time",
+    "rewrites": "the part of the dollars that went for text sent before and written again: what came before it had "
+    "changed, the cache was cold, or the request too short for a cache",
+    "summaries": "the part of the dollars that went for model calls of the policy",
     "over budget": "requests larger than the budget; each scores 0",
     "failed": "requests where the policy raised or returned nonsense; each scores 0",
     "broken structure": "requests that a provider would refuse, such as a result without its call",

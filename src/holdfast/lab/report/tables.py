@@ -11,28 +11,31 @@ from holdfast.lab.report.charts import Data, clamped
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
 from holdfast.numbers import grouped
 
-HIGHER_IS_BETTER = {"hard", "all", "ref", "Δ hard", "presence"}
+HIGHER_IS_BETTER = {"hard", "all", "older", "ref", "Δ hard", "presence"}
 """Columns whose first click puts the largest on top; the others begin with the smallest."""
 SCORES = (
-    "hard", "all", "ref", "dollars", "Δ hard", "Δ dollars", "over budget", "failed", "broken",
+    "hard", "all", "older", "ref", "dollars", "Δ hard", "Δ dollars", "over budget", "failed", "broken",
     "p50 ms", "p95 ms", "worst ms", "growth", "peak MB",
 )  # fmt: skip
 COSTS = (
     "with references followed", "tokens", "uncached", "model calls", "bytes moved per request", "presence",
     "requests", "recordings", "projects",
 )  # fmt: skip
+PARTS = {"reads": "reads", "first writes": "first_writes", "rewrites": "rewrites", "summaries": "summaries"}
+"""What dollars were paid for: fields of `DollarParts` by column."""
 
 
 def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
     """All figures of a row, by column."""
     compared = rankings.comparison_of(report, row)
-    uncached = row.uncached.get(report.prices)
+    uncached, parts = row.uncached.get(report.prices), row.parts.get(report.prices)
     times = {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "worst ms": row.worst_ms}
     counts = {"requests": row.requests, "recordings": row.recordings, "projects": row.projects}
     return {
         "hard": _interval(row.hard, bold=True),
         "95%": {"text": figures.bounds(row.hard)},
         "all": _number(figures.mean(row.all)),
+        "older": _number(row.older),
         "ref": _number(figures.mean(row.ref)),
         "dollars": _interval(rankings.dollars_of(report, row)),
         "Δ hard": _difference(compared.hard if compared else None),
@@ -49,6 +52,7 @@ def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
         "model calls": _number(row.model_calls, grouped(row.model_calls)),
         "bytes moved per request": _number(row.moved_bytes, figures.amount(row.moved_bytes)),
         "presence": _number(row.presence),
+        **{name: _number(getattr(parts, part, None)) for name, part in PARTS.items()},
         **{name: _number(value, grouped(value)) for name, value in counts.items()},
     }
 
@@ -134,6 +138,17 @@ def cost_table(report: ReplayReport, rows: Sequence[PolicyRow]) -> Data:
         body.append(_row(_name(row.policy), [*dollars, *(cells[name] for name in COSTS)]))
     heads = _heads(["policy", *(f"dollars, {figures.plain(name)}" for name in prices), *COSTS])
     return {"title": "Costs and counts", "heads": heads, "rows": body}
+
+
+def parts_table(report: ReplayReport, rows: Sequence[PolicyRow]) -> Data:
+    """What the dollars of each policy were paid for; the parts add up to them."""
+    body: list[Data] = []
+    for row in rows:
+        cells = row_cells(report, row)
+        dollars = _number(figures.mean(rankings.dollars_of(report, row)), bold=True)
+        body.append(_row(_name(row.policy), [dollars, *(cells[name] for name in PARTS)]))
+    heads = _heads(["policy", "dollars", *PARTS], terms=rankings.TERMS)
+    return {"title": "Where the dollars go", "heads": heads, "rows": body}
 
 
 def _heads(

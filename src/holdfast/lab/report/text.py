@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.lab.report import figures, rankings
-from holdfast.lab.report.tables import project_cells, row_cells
+from holdfast.lab.report.tables import PARTS, project_cells, row_cells
 from holdfast.lab.results import PolicyRow, ReplayReport
 
 TableColumn = tuple[str, Literal["wrapped", "number"]]
@@ -28,7 +28,7 @@ _SIZES = {
     "moved B": "bytes moved per request", "calls": "model calls",
 }  # fmt: skip
 _MARKDOWN_SCORES = {
-    "hard": "hard", "95%": "95%", "all": "all", "ref": "ref", "dollars": "dollars",
+    "hard": "hard", "95%": "95%", "all": "all", "older": "older", "ref": "ref", "dollars": "dollars",
     "Δ hard vs reference": "Δ hard", "over budget": "over budget", "failed": "failed",
     "broken structure": "broken", "p50 ms": "p50 ms", "worst ms": "worst ms",
 }  # fmt: skip
@@ -47,8 +47,8 @@ class ReportTable(Struct, frozen=True):
 
 
 def terminal_tables(report: ReplayReport) -> list[ReportTable]:
-    """For each budget the scores, then the speed and sizes; then the ranking, and what was asked for besides. No
-    table is empty."""
+    """For each budget the scores, the speed and sizes, and where the dollars go; then the ranking, and what was
+    asked for besides. No table is empty."""
     tables: list[ReportTable] = []
     for budget in rankings.budgets_of(report):
         rows = rankings.rows_at(report, budget)
@@ -57,12 +57,22 @@ def terminal_tables(report: ReplayReport) -> list[ReportTable]:
         tables.append(ReportTable(title, number_columns("policy", *_SCORES), _rows(report, rows, _SCORES)))
         title = f"speed and size at {at}"
         tables.append(ReportTable(title, number_columns("policy", *_SIZES), _rows(report, rows, _SIZES)))
+        tables += _parts(report, budget)
     if ranking := rankings.ranking_of(report):
         levels = [figures.decimal(level) for level in ranking.levels]
         title = f"dollars at equal hard recall, ranked at {levels[ranking.level]}"
         columns = number_columns("policy", *(f"at {level}" for level in levels))
         tables.append(ReportTable(title, columns, _ranking(ranking)))
     return [*tables, *_tests(report)]
+
+
+def _parts(report: ReplayReport, budget: int) -> list[ReportTable]:
+    """What the dollars were paid for; nothing where no row says."""
+    rows = [row for row in rankings.rows_at(report, budget) if report.prices in row.parts]
+    names = {"dollars": "dollars", **{name: name for name in PARTS}}
+    title = f"where the dollars go at {figures.budget(budget)}"
+    columns = number_columns("policy", *names)
+    return [ReportTable(title, columns, _rows(report, rows, names))] if rows else []
 
 
 def number_columns(first: str, *numbers: str) -> tuple[TableColumn, ...]:
@@ -113,6 +123,9 @@ def write_markdown(report: ReplayReport) -> str:
             f"Ranked at {levels[ranking.level]}, the highest recall listed that half of the policies reach."
         )
         parts.append(_table(["policy", *(f"dollars at {level}" for level in levels)], _ranking(ranking)))
+    for budget in at_budget:
+        for table in _parts(report, budget):
+            parts += _titled(table)
     if rankings.projects_of(report):
         parts.append("### By project: hard recall @ dollars (hard needs in the heading)")
         for budget, rows in at_budget.items():
@@ -127,8 +140,7 @@ def write_markdown(report: ReplayReport) -> str:
             body = [[policy, *(figures.decimal(by.get(name)) for name in names)] for policy, by in shares]
             parts.append(_table([f"at {figures.budget(budget)}", *names], body))
     for table in _tests(report):
-        parts.append(f"### {table.title[0].upper()}{table.title[1:]}")
-        parts.append(_table([name for name, _ in table.columns], table.rows))
+        parts += _titled(table)
     faults = [
         f"- {escaped(row.policy)} at {figures.budget(budget)}: {escaped('; '.join(faults))}"
         for budget, rows in at_budget.items()
@@ -153,6 +165,11 @@ def _opening(report: ReplayReport) -> Iterator[str]:
         yield f"The reference is {escaped(reference)}. Dollars are relative to sending everything, cached."
     yield " ".join(rankings.BIAS)
     yield from (f"- {escaped(note)}" for note in report.notes)
+
+
+def _titled(table: ReportTable) -> list[str]:
+    title = f"### {table.title[0].upper()}{table.title[1:]}"
+    return [title, _table([name for name, _ in table.columns], table.rows)]
 
 
 def _table(header: Sequence[str], rows: Sequence[Cells]) -> str:
