@@ -209,9 +209,11 @@ def test_tables_are_the_data(recording: Path) -> None:
     done = holdfast("replay", recording, "--budget", "1k,2k", "--policy", "newest,mask", "--jobs", 1)
     titles = [line for line in done.text.split("\n") if " at " in line and not line.startswith("policy")]
     assert titles[0].startswith("evidence and cost at 1k (")
-    assert [title.split(" (")[0] for title in titles[:4]] == [
-        "evidence and cost at 1k", "speed and size at 1k", "evidence and cost at 2k", "speed and size at 2k",
-    ]  # fmt: skip
+    assert [title.split(" (")[0] for title in titles[:6]] == [
+        f"{what} at {budget}"
+        for budget in ("1k", "2k")
+        for what in ("evidence and cost", "speed and size", "where the dollars go")
+    ]
     assert max(map(len, done.text.split("\n"))) <= 80
     assert done.err.startswith("1 recording of 1 project in ")
     assert "At 2k, `newest` keeps the most: 1.00" in done.err

@@ -7,14 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.errors import ContextOverflow
-from holdfast.lab.evidence.needs import study_evidence
+from holdfast.lab.evidence.needs import KEEPS_FROM_STEP_TO_STEP, later_use, study_evidence
 from holdfast.lab.fit.examples import (
-    KEEPS_FROM_STEP_TO_STEP,
     UNUSED_SAMPLE,
     RecordingExamples,
     examples_of,
     is_sampled,
-    later_use,
     line_features,
     name_features,
     rows_of,

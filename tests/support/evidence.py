@@ -1,8 +1,18 @@
 """Small histories for tests of the measure: messages in the shape that policies get."""
 
+from holdfast.lab.case import RecordedTurn, ReplayCase
 from holdfast.lab.evidence.credit import NeedScorer
 from holdfast.lab.evidence.indexed_message import IndexedMessage
-from holdfast.lab.evidence.needs import DEFAULT_MEASURE, EvidenceHistory, KnownText, Measure, Need, find_needs
+from holdfast.lab.evidence.needs import (
+    DEFAULT_MEASURE,
+    EvidenceHistory,
+    KnownText,
+    Measure,
+    Need,
+    Study,
+    find_needs,
+    study_evidence,
+)
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage, read_message
 from holdfast.tokenizers import load_tokenizer
 
@@ -51,6 +61,14 @@ def spans(
     credit = NeedScorer(history.messages, history.files, measure)
     needs = find_needs(read_message(action), history, NOTHING_KNOWN, measure)
     return {need.text: credit.span(need, read(*pack)) for need in needs}
+
+
+def study_of(*messages: dict) -> Study:
+    """A whole recording studied; no name is common."""
+    turns = tuple(RecordedTurn(at, message, None) for at, message in enumerate(messages))
+    case = ReplayCase("made", "made", (), turns)
+    counter = MessageCounter(load_tokenizer())
+    return study_evidence(case, counter, (DEFAULT_MEASURE,), lambda *_: lambda _: False)
 
 
 def said(text: str) -> IndexedMessage:

@@ -13,6 +13,9 @@ from msgspec import Struct
 from holdfast.prices import PriceTable
 from holdfast.wire.content_blocks import WireDict
 
+LaterUse = dict[str, float]
+"""What each line, or each name, is worth to later actions."""
+
 
 class Task(Struct, frozen=True):
     """What a policy is told before a recording begins. `count` gives tokens as the scorer counts them."""
@@ -21,6 +24,8 @@ class Task(Struct, frozen=True):
     count: Callable[[Sequence[WireDict]], int]
     prices: PriceTable | None = None
     """What the replay ranks by: a policy that weighs costs may look."""
+    later: Callable[[int], tuple[LaterUse, LaterUse]] | None = None
+    """Lines and names that actions will use after so many messages; only for a policy that `sees_future`."""
 
 
 class ModelCall(Struct, frozen=True):
@@ -49,9 +54,13 @@ class Policy(Protocol):
 
 
 class NamedPolicy(Struct, frozen=True):
-    """A policy by name. `about` says its settings and versions; one not `budgeted` may exceed the budget."""
+    """A policy by name. `about` says its settings and versions; one not `budgeted` may exceed the budget.
+
+    One that `sees_future` is told what later actions use: a ceiling, and said to be one wherever it is listed.
+    """
 
     name: str
     start: Callable[[Task], Policy]
     about: str = ""
     budgeted: bool = True
+    sees_future: bool = False

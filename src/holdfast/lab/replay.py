@@ -6,7 +6,7 @@ whose rest was scrambled; a policy that differs is named with the recording that
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -33,7 +33,15 @@ from holdfast.lab.jobs import (
     study_case,
 )
 from holdfast.lab.report.figures import budget as shown_budget
-from holdfast.lab.results import BASELINE, Picture, PolicyRow, ReplayReport, Score, Sensitivity
+from holdfast.lab.results import (
+    BASELINE,
+    SEES_FUTURE,
+    Picture,
+    PolicyRow,
+    ReplayReport,
+    Score,
+    Sensitivity,
+)
 from holdfast.lab.run import PolicyRun
 from holdfast.messages import Json
 from holdfast.prices import NUMBERS
@@ -119,16 +127,17 @@ class ReplayCollector:
     def report(self, files: Sequence[Path], verdicts: Iterable[CheckResult]) -> ReplayReport:
         options, wanted, scores = self._options, self._wanted, self._scores[0]
         abouts = {policy.name: policy.about for policy in options.all_policies()}
-        checks = compare_runs(verdicts, scores)
+        seers = {policy.name for policy in options.all_policies() if policy.sees_future}
+        checks = compare_runs(verdicts, scores, seers)
         rows = [
-            replace(row, checks=checks.get((row.policy, row.budget), {}))
+            replace(row, sees_future=row.policy in seers, checks=checks.get((row.policy, row.budget), {}))
             for row in build_rows(scores, abouts, wanted.draws)
         ]
         projects: dict[str, set[str]] = {}
         for score in scores:
             projects.setdefault(score.project, set()).add(score.recording)
         prices = options.tables[0].name
-        reference = wanted.reference or default_reference(list(abouts))
+        reference = wanted.reference or default_reference([name for name in abouts if name not in seers])
         if wanted.picture and options.pictures and not self._pictures:
             self._notes.append(f"no recording fits `{wanted.picture}`, so there is no picture")
         return ReplayReport(
@@ -151,9 +160,11 @@ class ReplayCollector:
             },
             rows=rows,
             comparisons=build_comparisons(scores, reference, prices=prices, draws=wanted.draws),
-            at_recall=dollars_at_recall(rows, prices, levels_for(rows)),
+            at_recall=dollars_at_recall(
+                rows, prices, levels_for([row for row in rows if not row.sees_future])
+            ),
             pictures=self._pictures,
-            sensitivity=self._sensitivity(abouts),
+            sensitivity=self._sensitivity({name: said for name, said in abouts.items() if name not in seers}),
             at_least=options.at_least,
             notes=self._all_notes(),
         )
@@ -166,9 +177,11 @@ class ReplayCollector:
         return notes
 
     def _sensitivity(self, abouts: dict[str, str]) -> list[Sensitivity]:
+        """How the policies rank that `abouts` names."""
         if len(self._scores) == 1:
             return []
-        plain = _hard_recalls(build_rows(self._scores[0], abouts, draws=1))
+        ranked = [[score for score in scores if score.policy in abouts] for scores in self._scores]
+        plain = _hard_recalls(build_rows(ranked[0], abouts, draws=1))
         return [
             Sensitivity(
                 name,
@@ -176,7 +189,7 @@ class ReplayCollector:
                 kendall_tau(plain[budget], recalls),
                 sorted(recalls, key=lambda policy: (-recalls[policy], policy)),
             )
-            for (name, _), scores in zip(VARIATIONS, self._scores[1:], strict=True)
+            for (name, _), scores in zip(VARIATIONS, ranked[1:], strict=True)
             for budget, recalls in _hard_recalls(build_rows(scores, abouts, draws=1)).items()
         ]
 
@@ -271,7 +284,7 @@ def _checked(
 
 
 def check_job(options: ReplayOptions, job: ReplayJob) -> list[CheckResult]:
-    """Every policy twice more: as it was, and with the rest scrambled."""
+    """Every policy twice more: as it was, and, if it says that it sees no future, with the rest scrambled."""
     try:
         case = read_case(options, job)
     except HoldfastError:
@@ -285,7 +298,7 @@ def check_job(options: ReplayOptions, job: ReplayJob) -> list[CheckResult]:
         run = PolicyRun(study, policy, budget, budgets, setup)
         score = run.run()[0][0]
         place: int | None = None
-        for cut, other in zip(cuts, scrambled, strict=True):
+        for cut, other in zip(cuts, scrambled, strict=True) if not policy.sees_future else ():
             again = PolicyRun(other, policy, budget, budgets, setup)
             again.run()
             # The pack at the cut is the last that scrambling may not change: its reply is the first scrambled one.
@@ -309,13 +322,15 @@ def scramble(case: ReplayCase, requests: int) -> ReplayCase:
 
 
 def compare_runs(
-    verdicts: Iterable[CheckResult], scores: Iterable[Score]
+    verdicts: Iterable[CheckResult], scores: Iterable[Score], seers: Collection[str] = ()
 ) -> dict[tuple[str, int], dict[str, str]]:
-    """For each policy and budget what the checks found: `ok`, or the recording that differed."""
+    """For each policy and budget what the checks found: `ok`, or the recording that differed. `seers` are policies
+    that say that they see the future."""
     fingerprints = {(s.policy, s.budget, s.recording): s.fingerprint for s in scores}
     found: dict[tuple[str, int], dict[str, str]] = {}
     for verdict in verdicts:
-        checks = found.setdefault((verdict.policy, verdict.budget), {HASHES: "ok", SUFFIX: "ok"})
+        suffix = SEES_FUTURE if verdict.policy in seers else "ok"
+        checks = found.setdefault((verdict.policy, verdict.budget), {HASHES: "ok", SUFFIX: suffix})
         before = fingerprints.get((verdict.policy, verdict.budget, verdict.recording))
         if before is not None and before != verdict.fingerprint:
             checks[HASHES] = f"other packs for {verdict.recording}"

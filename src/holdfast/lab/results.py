@@ -10,6 +10,8 @@ from msgspec.structs import astuple
 
 BASELINE = "everything"
 """The policy that dollars are relative to."""
+SEES_FUTURE = "sees the future"
+"""What is said of a ceiling wherever it is listed."""
 KINDS = ("line", "name", "state")
 AGES = ("1", "2-5", "6-10", "11-20", "21-50", "51+")
 """Steps since a need was last seen."""
@@ -165,6 +167,8 @@ class PolicyRow(Struct, frozen=True, gc=False):
     parts: dict[str, DollarParts] = field(default_factory=dict)
     """Dollars by what they were paid for, by price table; they add up to the means of `dollars`."""
     by_project: dict[str, ProjectFigures] = field(default_factory=dict)
+    sees_future: bool = False
+    """Whether it is no policy but a ceiling: it is told what later actions use."""
     checks: dict[str, str] = field(default_factory=dict)
     """Determinism and suffix scramble: `ok`, or what differed."""
 

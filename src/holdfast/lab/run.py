@@ -5,6 +5,7 @@ to do is written down, and the run goes on. Memory is what the system reports; w
 is 0.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
@@ -12,11 +13,12 @@ from hashlib import blake2b
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.lab.bill import Bill, BilledRequest
 from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, NeedTally, score_needs
 from holdfast.lab.evidence.indexed_message import PackIndex
-from holdfast.lab.evidence.needs import FileCopies, StudiedRequest, Study
+from holdfast.lab.evidence.needs import FileCopies, StudiedRequest, Study, later_use
 from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
 from holdfast.lab.policy import NamedPolicy, Task
 from holdfast.lab.results import PicturedRequest, Score, Share
@@ -81,8 +83,7 @@ class PolicyRun:
         """Scores by measure, then by budget."""
         measured = reset_peak()
         start = memory_bytes(RESIDENT)
-        prices = self._setup.tables[0] if self._setup.tables else None
-        runner = PolicyRunner(self._policy, Task(self._budget, self._setup.counter.total, prices))
+        runner = PolicyRunner(self._policy, self._task())
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
         handed: list[WireDict] = []
         for request in self._study.requests:
@@ -98,6 +99,14 @@ class PolicyRun:
         score.ref_dollars, score.parts = self._bill.ref_dollars, self._bill.parts
         runner.close()
         return [[tally.scored(score) for tally in tallies] for tallies in self._tallies]
+
+    def _task(self) -> Task:
+        prices = self._setup.tables[0] if self._setup.tables else None
+        task = Task(self._budget, self._setup.counter.total, prices)
+        if not self._policy.sees_future:
+            return task
+        before = [request.before for request in self._study.requests]
+        return replace(task, later=lambda count: later_use(self._study, bisect_left(before, count)))
 
     def _judge(self, runner: PolicyRunner, request: StudiedRequest, answer: PolicyAnswer) -> None:
         score = self._score

@@ -6,7 +6,7 @@ at the end, and at most their last element is replaced; any other change makes n
 a new dict. So a snapshot of them costs nothing and stays as it is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ from holdfast.packing.layers import Block, Cut
 from holdfast.packing.lines.excerpts import NO_QUOTES, Quoted, merge_quotes, parse_ranges, quotes_in_note
 from holdfast.packing.lines.line_index import LogLineIndex
 from holdfast.packing.lines.scoring import evict_lines, line_limit
-from holdfast.packing.lines.weights import Weights, weight_vectors
+from holdfast.packing.lines.weights import Weights, WeightVectors, weight_vectors
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.blocks import (
     UserDisplay,
@@ -58,13 +58,14 @@ class Window:
         counter: TokenCounter,
         entries: Iterable[Entry] = (),
         weights: Weights | None = None,
+        line_index: Callable[[WeightVectors], LogLineIndex] = LogLineIndex,
     ) -> None:
         self.profile = profile
         self.context = RenderContext(profile, counter, weight_vectors(weights) if weights else None)
         self.transcript = Transcript()
         self.last_entry = ""
         self._files = FileTouches()
-        self._lines = LogLineIndex(self.context.weight_vectors) if profile.excerpt_ratio else None
+        self._lines = line_index(self.context.weight_vectors) if profile.excerpt_ratio else None
         self._levels: list[LevelCap] = []
         self._body = BlockIndex()
         self._users = UserTexts(self.context)

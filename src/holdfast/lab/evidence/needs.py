@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from holdfast.lab.case import ReplayCase
 from holdfast.lab.evidence.indexed_message import IndexedMessage, argument_values, has_letters, names_in
+from holdfast.lab.policy import LaterUse
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage, read_message
 from holdfast.messages import ToolCall
 from holdfast.tool_use import ToolUse, recognize_tool
@@ -332,3 +333,22 @@ def study_evidence(
             history.add(message, counter.message(scored))
             probes.add(message, history)
     return Study(case, history.messages, requests, tuple(measures))
+
+
+KEEPS_FROM_STEP_TO_STEP = 0.98
+"""Use counts this much less with every step that it comes later: by then another fold will have chosen again."""
+
+
+def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:
+    """The lines and the names that were out of sight for a while and that the action of a request, or one after
+    it, uses."""
+    lines: dict[str, float] = {}
+    names: dict[str, float] = {}
+    share = 1.0
+    for request in study.requests[number:]:
+        needs = [need for need in request.needs[0] if need.age > DEFAULT_MEASURE.hard_steps]
+        for need in needs:
+            found = lines if need.is_line else names
+            found[need.text] = found.get(need.text, 0.0) + share / len(needs)
+        share *= KEEPS_FROM_STEP_TO_STEP
+    return lines, names

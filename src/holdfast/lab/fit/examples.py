@@ -15,10 +15,10 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow, InputError
-from holdfast.lab.evidence.needs import Study
+from holdfast.lab.evidence.needs import Study, later_use
 from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare, run_jobs
 from holdfast.lab.policies.profile_policy import WindowFeed
-from holdfast.lab.policy import Task
+from holdfast.lab.policy import LaterUse, Task
 from holdfast.lab.replay import all_too_short, short_notes, shortened
 from holdfast.lab.report.figures import budget as shown_budget
 from holdfast.packing.folding.draft import FoldDraft
@@ -37,15 +37,8 @@ from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 
-KEEPS_FROM_STEP_TO_STEP = 0.98
-"""Use counts this much less with every step that it comes later: by then another fold will have chosen again."""
-HARD_AGE = 5
-"""A need that was last seen more than this many steps ago is hard."""
 UNUSED_SAMPLE = 5
 """One in this many of what nothing used is kept as an example, and counts for as many."""
-
-LaterUse = dict[str, float]
-"""What each line, or each name, is worth to later actions."""
 
 Example = tuple[tuple[float, ...], float, float, int]
 """Features, later use, how many examples it counts for, and tokens."""
@@ -96,21 +89,6 @@ def examples_of(study: Study, profile: Profile, tasks: Sequence[Task]) -> Record
                 names.append(_arrays(found_names, folds, len(NAME_FEATURES)))
                 folds += 1
     return RecordingExamples(study.case.id, study.case.project, _joined(lines), _joined(names), folds)
-
-
-def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:
-    """The lines and the names that were out of sight for a while and that the action of a request, or one after
-    it, uses."""
-    lines: dict[str, float] = {}
-    names: dict[str, float] = {}
-    share = 1.0
-    for request in study.requests[number:]:
-        needs = [need for need in request.needs[0] if need.age > HARD_AGE]
-        for need in needs:
-            found = lines if need.is_line else names
-            found[need.text] = found.get(need.text, 0.0) + share / len(needs)
-        share *= KEEPS_FROM_STEP_TO_STEP
-    return lines, names
 
 
 def rows_of(

@@ -3,7 +3,7 @@
 Rule: nothing of packing is changed or repeated here; messages go in as events, a pack comes out as messages.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -15,7 +15,8 @@ from holdfast.lab.policy import NamedPolicy, PolicyReply, Task
 from holdfast.lab.scored_message import read_message
 from holdfast.messages import AssistantMessage, Image, Message, ToolCall
 from holdfast.packing.counting.tokens import Family, TokenCounter
-from holdfast.packing.lines.weights import Weights
+from holdfast.packing.lines.line_index import LogLineIndex
+from holdfast.packing.lines.weights import Weights, WeightVectors
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, Profile
@@ -31,6 +32,8 @@ SCORED = Family("scored", image="tiles512", per_message=1, per_call=0)
 """Counts as the scorer does: a role is one token, a call its name and arguments. Pictures, which the scorer does
 not count, make it an upper bound."""
 
+MakeLineIndex = Callable[[WeightVectors], LogLineIndex]
+
 NOT_SENT = ("reasoning", "reasoning_content")
 
 
@@ -42,7 +45,7 @@ def profile_policy(profile: Profile, weights: Weights | None = None) -> NamedPol
         f"our packing, folds from {trigger}% of the budget down to {low}%, "
         f"keeps {profile.keep} {profile.keep_unit}, older results as {profile.result_old}"
     )
-    return NamedPolicy(profile.name, partial(_Packing, profile, weights), about)
+    return NamedPolicy(profile.name, partial(ProfilePacking, profile, weights), about)
 
 
 class WindowFeed:
@@ -51,7 +54,13 @@ class WindowFeed:
     `texts` are all that a mark or an index may name.
     """
 
-    def __init__(self, profile: Profile, task: Task, weights: Weights | None = None) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        task: Task,
+        weights: Weights | None = None,
+        line_index: MakeLineIndex = LogLineIndex,
+    ) -> None:
         # A budget of replay is for messages alone, and they may take all of it: no room is kept for the reply, so
         # that trigger and low-water mark are shares of the budget itself and the hard limit is the budget.
         settings = replace(profile.scaled_to(task.budget), reply_tokens=0)
@@ -59,7 +68,8 @@ class WindowFeed:
             settings = replace(
                 settings, cache_read=prices.read, cache_write=prices.write, cache_seconds=prices.life_seconds
             )
-        self.window = Window(settings, TokenCounter(load_tokenizer(), SCORED), weights=weights)
+        counter = TokenCounter(load_tokenizer(), SCORED)
+        self.window = Window(settings, counter, weights=weights, line_index=line_index)
         self.texts: list[str] = []
         self._names: dict[str, str] = {}
         self._read = 0
@@ -83,10 +93,16 @@ class WindowFeed:
             self._names.update((p.id, p.name) for p in event.parts if isinstance(p, ToolCall))
 
 
-class _Packing:
-    def __init__(self, profile: Profile, weights: Weights | None, task: Task) -> None:
-        self._feed = WindowFeed(profile, task, weights)
-        self._known: dict[str, str] = {}
+class ProfilePacking:
+    def __init__(
+        self,
+        profile: Profile,
+        weights: Weights | None,
+        task: Task,
+        line_index: MakeLineIndex = LogLineIndex,
+    ) -> None:
+        self._feed = WindowFeed(profile, task, weights, line_index)
+        self._texts: dict[str, str] = {}
         """Texts by id. Ids are made when one is asked for: few replays follow any."""
         self._written: dict[int, tuple[Message, list[WireDict]]] = {}
         """What a pack has in common with the one before is not written again. By identity; the message beside its
@@ -104,9 +120,9 @@ class _Packing:
         return PolicyReply(join_openai(messages for _, messages in written), layers=layers)
 
     def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
-        self._known.update((text_id(text), text) for text in self._feed.texts)
+        self._texts.update((text_id(text), text) for text in self._feed.texts)
         self._feed.texts.clear()
-        return self._known.get(id)
+        return self._texts.get(id)
 
 
 def _flat(message: Message) -> list[WireDict]:

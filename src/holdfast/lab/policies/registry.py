@@ -13,12 +13,15 @@ from msgspec.structs import replace
 
 from holdfast.errors import InputError, suggest
 from holdfast.lab.policies.cheats import CHEATS
+from holdfast.lab.policies.oracle import ORACLES, oracle_policies
 from holdfast.lab.policies.profile_policy import PROFILES, profile_policy
 from holdfast.lab.policies.simple import SIMPLE
 from holdfast.lab.policy import NamedPolicy
 from holdfast.packing.profile import BUILT_IN, Profile
 
-BUILT_IN_POLICIES: dict[str, NamedPolicy] = {policy.name: policy for policy in (*SIMPLE, *PROFILES, *CHEATS)}
+BUILT_IN_POLICIES: dict[str, NamedPolicy] = {
+    policy.name: policy for policy in (*SIMPLE, *PROFILES, *CHEATS, *ORACLES)
+}
 DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "rich", "lean")
 DESCRIPTIONS: dict[str, str] = {name: policy.about for name, policy in BUILT_IN_POLICIES.items()}
 """One line for each built-in policy, for help and completion."""
@@ -45,7 +48,8 @@ def find_policies(
             raise InputError(
                 f"the profile `{name}` has the name of a built-in policy", hint="rename the profile"
             )
-    known = {**BUILT_IN_POLICIES, **{name: profile_policy(profile) for name, profile in own.items()}}
+    oracles = {policy.name: policy for policy in oracle_policies(own.values())}
+    known = {**BUILT_IN_POLICIES, **oracles, **{name: profile_policy(own[name]) for name in own}}
     policies: dict[str, NamedPolicy] = {}
     for name in names:
         if name not in known and ":" not in name:
@@ -102,11 +106,11 @@ def _module(name: str, folder: Path) -> object:
 
 
 def _policies(name: str, found: object) -> list[NamedPolicy]:
-    # Only what is built in may be exempt from the budget: a user's policy is compared at equal size.
+    # Only what is built in may be exempt from the budget, or see the future: a user's policy is compared as equal.
     if isinstance(found, NamedPolicy):
-        return [replace(found, budgeted=True)]
+        return [replace(found, budgeted=True, sees_future=False)]
     if isinstance(found, Sequence) and found and all(isinstance(item, NamedPolicy) for item in found):
-        return [replace(item, budgeted=True) for item in found]
+        return [replace(item, budgeted=True, sees_future=False) for item in found]
     if hasattr(found, "pack") and not callable(found):
         raise InputError(
             f"`{name}` is a policy that has already been created",

@@ -130,7 +130,8 @@ def _bar(row: PolicyRow, rows: Sequence[PolicyRow], age: str) -> Data:
     height = 0.0 if value is None else BAR_HEIGHT * clamped(value)
     inside = height >= ROOM_IN_BAR
     # Of policies without faults; *everything*, which has no budget, would hide the rest.
-    others = [r for r in rows if r is not row and not faults_of(r) and any(v < 1 for v in r.ages.values())]
+    sound = (r for r in rows if r is not row and not r.sees_future and not faults_of(r))
+    others = [r for r in sound if any(v < 1 for v in r.ages.values())]
     best = max((r.ages[age] for r in others if age in r.ages), default=None)
     _, dash, last = age.partition("-")
     # `.73`: in a bar there is room for three characters.

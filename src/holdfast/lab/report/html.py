@@ -35,7 +35,7 @@ _Node = str | tuple[str, str, list["_Node"]]
 
 
 def write_html(report: ReplayReport) -> str:
-    return "".join(_filled(_template("page"), (page_data(report),)))
+    return "".join(_filled(_template("page"), (page_data(rankings.labelled(report)),)))
 
 
 def page_data(report: ReplayReport) -> Data:

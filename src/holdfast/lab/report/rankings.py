@@ -8,9 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.lab.report.figures import NONE, bounds, budget, decimal, listed, mean, plain
-from holdfast.lab.results import AGES, BASELINE, KINDS, Interval, PolicyComparison, PolicyRow, ReplayReport
+from holdfast.lab.results import (
+    AGES,
+    BASELINE,
+    KINDS,
+    SEES_FUTURE,
+    Interval,
+    PolicyComparison,
+    PolicyRow,
+    ReplayReport,
+)
 from holdfast.numbers import counted, grouped
 
 BIAS = (
@@ -51,6 +61,24 @@ class PolicyRanking(Struct, frozen=True):
     """Which of the levels ranks: the highest that half of the policies reach."""
     dollars: dict[str, tuple[float | None, ...]]
     """Of each policy at each level, the best policy first; None where it does not get there."""
+
+
+def labelled(report: ReplayReport) -> ReplayReport:
+    """The report with every ceiling called what it is, in all tables and pictures."""
+    seers = {row.policy for row in report.rows if row.sees_future}
+
+    def label(policy: str) -> str:
+        return f"{policy} ({SEES_FUTURE})" if policy in seers else policy
+
+    return replace(
+        report,
+        rows=[replace(row, policy=label(row.policy)) for row in report.rows],
+        comparisons=[
+            replace(c, policy=label(c.policy), reference=label(c.reference)) for c in report.comparisons
+        ],
+        at_recall=[replace(at, policy=label(at.policy)) for at in report.at_recall],
+        pictures=[replace(picture, policy=label(picture.policy)) for picture in report.pictures],
+    )
 
 
 def budgets_of(report: ReplayReport) -> list[int]:
@@ -116,7 +144,8 @@ def faults_of(row: PolicyRow) -> list[str]:
 
 
 def failed_checks(row: PolicyRow) -> list[str]:
-    return [f"{plain(name)}: {plain(said)}" for name, said in row.checks.items() if said != "ok"]
+    fine = ("ok", SEES_FUTURE) if row.sees_future else ("ok",)
+    return [f"{plain(name)}: {plain(said)}" for name, said in row.checks.items() if said not in fine]
 
 
 def shares_of(row: PolicyRow, which: Shares) -> Mapping[str, float]:
@@ -179,6 +208,7 @@ def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".
         (quoted(plain(row.policy, 60)), decimal(hard), bounds(row.hard), decimal(cost))
         for row in rows
         if row.policy != BASELINE
+        and not row.sees_future
         and not faults_of(row)
         and (hard := mean(row.hard)) is not None
         and (cost := mean(dollars_of(report, row))) is not None

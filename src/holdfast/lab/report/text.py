@@ -49,6 +49,7 @@ class ReportTable(Struct, frozen=True):
 def terminal_tables(report: ReplayReport) -> list[ReportTable]:
     """For each budget the scores, the speed and sizes, and where the dollars go; then the ranking, and what was
     asked for besides. No table is empty."""
+    report = rankings.labelled(report)
     tables: list[ReportTable] = []
     for budget in rankings.budgets_of(report):
         rows = rankings.rows_at(report, budget)
@@ -111,6 +112,7 @@ def _tests(report: ReplayReport) -> Iterator[ReportTable]:
 
 
 def write_markdown(report: ReplayReport) -> str:
+    report = rankings.labelled(report)
     parts = [*_opening(report)]
     at_budget = {budget: rankings.rows_at(report, budget) for budget in rankings.budgets_of(report)}
     for budget, rows in at_budget.items():
