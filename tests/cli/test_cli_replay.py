@@ -303,3 +303,21 @@ def test_what_a_shell_offers() -> None:
     assert completed("holdfast replay x --prices st") == ["plain,standard"]
     assert completed("holdfast replay x --prices ./mi") == ["file,./mi"]
     assert completed("holdfast replay x --from neu") == ["plain,neutral"]
+
+
+def test_why_says_where_evidence_was_lost(tmp_path: Path, recording: Path) -> None:
+    asked = ("replay", recording, *SMALL, "--policy", "newest,code")
+    plain, told = holdfast(*asked), holdfast(*asked, "--why", "--html", tmp_path / "out.html")
+    assert told.code == 0, told.err
+    assert "why needs were missed at 1k" in told.text
+    assert "not in the pack" in told.text
+    assert "were missed" not in plain.text
+    assert plain.text.split("\n\n")[0].split("p50")[0] in told.text, "the other tables stay as they are"
+    assert "Where evidence was lost" in (tmp_path / "out.html").read_text()
+    one, two = (report_of(holdfast(*asked, *more, "--json")) for more in ((), ("--why",)))
+    assert not one.groups
+    assert {group.policy for group in two.groups} == {"everything", "newest", "code"}
+    for before, after in zip(one.rows, two.rows, strict=True):
+        assert (before.hard, before.all, before.older, before.parts) == (
+            after.hard, after.all, after.older, after.parts,
+        )  # fmt: skip

@@ -8,6 +8,7 @@ from holdfast.lab.results import (
     DollarParts,
     DollarsAtRecall,
     Interval,
+    NeedGroup,
     Picture,
     PicturedRequest,
     PolicyComparison,
@@ -75,7 +76,21 @@ rows = st.builds(
     peak_mb=numbers,
     older=st.none() | shares,
     parts=by(tables, st.builds(DollarParts, numbers, numbers, numbers, numbers)),
+    sees_future=st.booleans(),
     checks=by(names, st.just("ok") | names),
+)
+groups = st.builds(
+    NeedGroup,
+    agent=names,
+    tool=names,
+    kind=st.sampled_from(KINDS) | names,
+    age=st.sampled_from(AGES) | names,
+    reason=st.just("") | names,
+    detail=names,
+    needs=counts,
+    hard=counts,
+    policy=policies,
+    budget=budgets,
 )
 moments = st.builds(
     PicturedRequest,
@@ -108,6 +123,7 @@ reports = st.builds(
     pictures=st.lists(
         st.builds(Picture, names, policies, budgets, st.lists(moments, max_size=5)), max_size=3
     ),
+    groups=st.lists(groups, max_size=6),
     notes=st.lists(names, max_size=2),
     partial=names,
     seconds=numbers,

@@ -83,6 +83,7 @@ action used it; dollars are relative to sending everything, cached."""
     "--check", "checks", is_flag=True, help="Also check policies: other hash seeds, scrambled endings."
 )
 @click.option("--sensitivity", is_flag=True, help="Also vary the measure and see whether the ranking holds.")
+@click.option("--why", is_flag=True, help="Also say where the evidence was lost that was missed.")
 @click.option("--html", metavar="OUT", type=click.Path(path_type=Path), help="Write an HTML report.")
 @click.option(
     "--picture", metavar="ID", default="", help="Draw this recording in the report (default: the longest)."
@@ -98,6 +99,7 @@ def command(
     against: str,
     checks: bool,
     sensitivity: bool,
+    why: bool,
     html: Path | None,
     picture: str,
     markdown: bool,
@@ -113,7 +115,7 @@ def command(
         raise InputError(
             "stdout takes only one of `--json`, `--markdown` and `--dump -`", hint="drop the others"
         )
-    options = _options(source, policy, prices, sensitivity=sensitivity, pictures=html is not None)
+    options = _options(source, policy, prices, sensitivity=sensitivity, pictures=html is not None, why=why)
     _check_against(against, options)
     check_writable(html)
     recordings = RecordingSources(source.files, source.format, source.sample)
@@ -132,7 +134,7 @@ def command(
 
 
 def _options(
-    source: FilesInput, policy: str, prices: str, *, sensitivity: bool, pictures: bool
+    source: FilesInput, policy: str, prices: str, *, sensitivity: bool, pictures: bool, why: bool
 ) -> ReplayOptions:
     names = tuple(dict.fromkeys(name.strip() for name in policy.split(",") if name.strip()))
     if not names:
@@ -150,6 +152,7 @@ def _options(
         project_from=source.project_from,
         at_least=parse_tokens(source.at_least),
         pictures=pictures,
+        why=why,
     )
     return options.varied() if sensitivity else options
 

@@ -11,6 +11,8 @@ from itertools import chain, combinations, pairwise
 from math import sqrt
 from statistics import median
 
+from msgspec.structs import replace
+
 from holdfast.lab.bootstrap import DRAWS, Bootstrap, Values, mean_of, percentile, ratio_of
 from holdfast.lab.results import (
     AGES,
@@ -19,6 +21,7 @@ from holdfast.lab.results import (
     DollarParts,
     DollarsAtRecall,
     Interval,
+    NeedGroup,
     PolicyComparison,
     PolicyRow,
     ProjectFigures,
@@ -221,6 +224,23 @@ def _growth(scores: Iterable[Score]) -> float | None:
             last += score.seconds[-quarter:]
     before = median(first) if first else 0.0
     return median(last) / before if before else None
+
+
+def group_needs(scores: Iterable[Score]) -> list[NeedGroup]:
+    """The needs of every policy at every budget, by origin and fate, over all recordings."""
+    found: dict[NeedGroup, tuple[int, int]] = {}
+    for score in scores:
+        missed = sum(share.of - share.held for share in score.ages.values())
+        hard = sum(share.of - share.held for share in score.kinds.values())
+        lost = [group for group in score.groups if group.reason]
+        if score.groups:
+            counted = sum(group.needs for group in lost), sum(group.hard for group in lost)
+            assert counted == (missed, hard), f"misses of {score.recording} without a reason"
+        for group in score.groups:
+            key = replace(group, needs=0, hard=0, policy=score.policy, budget=score.budget)
+            needs, hard_needs = found.get(key, (0, 0))
+            found[key] = needs + group.needs, hard_needs + group.hard
+    return [replace(key, needs=needs, hard=hard) for key, (needs, hard) in found.items()]
 
 
 STEPS = 20

@@ -38,6 +38,8 @@ class ReplayCase(Struct, frozen=True):
     turns: tuple[RecordedTurn, ...]
     notes: tuple[str, ...] = ()
     """What was lost or repaired when the recording was read."""
+    agent: str = ""
+    """Who worked: as `meta` says, else the format that the recording was read from."""
 
     @property
     def requests(self) -> int:
@@ -48,7 +50,8 @@ def make_case(recording: Recording, project: str) -> ReplayCase:
     log = Log.import_recording(MemoryStore(), recording, redact=str)
     entries = path(log.entries())
     turns = tuple(_turns(entries, recording))
-    return ReplayCase(recording.id, project, tuple(_stable(entries)), turns, recording.notes)
+    agent = _meta(recording, "agent") or recording.source
+    return ReplayCase(recording.id, project, tuple(_stable(entries)), turns, recording.notes, agent)
 
 
 def project_of(recording: Recording, file_stem: str, key: str) -> str:
@@ -57,9 +60,14 @@ def project_of(recording: Recording, file_stem: str, key: str) -> str:
         return file_stem
     if key == "recording":
         return recording.id
+    return _meta(recording, key) or file_stem
+
+
+def _meta(recording: Recording, key: str) -> str:
+    """What `meta` says under a key, if it is a text."""
     meta = getattr(recording.events[0].event, "meta", {}) if recording.events else {}
     found = meta.get(key)
-    return found if isinstance(found, str) and found else file_stem
+    return found if isinstance(found, str) else ""
 
 
 def _turns(entries: Iterable[Entry], recording: Recording) -> Iterator[RecordedTurn]:

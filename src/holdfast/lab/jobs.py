@@ -60,6 +60,8 @@ class ReplayOptions(Struct, frozen=True):
     """Tokens of messages that a recording must have; shorter ones are left out."""
     measures: tuple[Measure, ...] = (DEFAULT_MEASURE,)
     pictures: bool = False
+    why: bool = False
+    """Whether to say of every need where it was lost."""
     dump: str = ""
     """A folder for packs, where they are wanted."""
 
@@ -169,7 +171,12 @@ def planned_runs(options: ReplayOptions) -> Iterator[tuple[NamedPolicy, int, tup
 def scoring_setup(options: ReplayOptions) -> ScoringSetup:
     tokenizer = load_tokenizer()
     return ScoringSetup(
-        tokenizer, MessageCounter(tokenizer), options.tables, min(options.budgets), options.pictures
+        tokenizer,
+        MessageCounter(tokenizer),
+        options.tables,
+        min(options.budgets),
+        options.pictures,
+        options.why,
     )
 
 

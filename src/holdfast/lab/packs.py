@@ -241,6 +241,11 @@ class PolicyRunner:
 
         return follow
 
+    @property
+    def feed(self) -> object:
+        """The window of a policy of ours, to look at; None of any other."""
+        return getattr(self._policy, "feed", None)
+
     def close(self) -> None:
         if callable(close := getattr(self._policy, "close", None)):
             with suppress(*FAULTS):

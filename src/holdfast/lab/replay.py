@@ -15,7 +15,14 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from holdfast.errors import HoldfastError, InputError
-from holdfast.lab.aggregate import build_comparisons, build_rows, dollars_at_recall, kendall_tau, levels_for
+from holdfast.lab.aggregate import (
+    build_comparisons,
+    build_rows,
+    dollars_at_recall,
+    group_needs,
+    kendall_tau,
+    levels_for,
+)
 from holdfast.lab.bootstrap import DRAWS
 from holdfast.lab.case import RecordedTurn, ReplayCase
 from holdfast.lab.evidence.common_names import shipped_names
@@ -164,6 +171,7 @@ class ReplayCollector:
                 rows, prices, levels_for([row for row in rows if not row.sees_future])
             ),
             pictures=self._pictures,
+            groups=group_needs(scores),
             sensitivity=self._sensitivity({name: said for name, said in abouts.items() if name not in seers}),
             at_least=options.at_least,
             notes=self._all_notes(),

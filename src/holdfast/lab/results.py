@@ -15,6 +15,8 @@ SEES_FUTURE = "sees the future"
 KINDS = ("line", "name", "state")
 AGES = ("1", "2-5", "6-10", "11-20", "21-50", "51+")
 """Steps since a need was last seen."""
+OLDER = AGES[2:]
+"""Of needs that were last seen more than five steps before."""
 
 
 class Share(Struct, frozen=True, gc=False):
@@ -38,6 +40,30 @@ class DollarParts(Struct, frozen=True, gc=False):
 
     def __add__(self, other: "DollarParts") -> "DollarParts":
         return DollarParts(*map(add, astuple(self), astuple(other)))
+
+
+class NeedGroup(Struct, frozen=True, gc=False):
+    """Needs that have the same origin and the same fate. `reason` says where they were lost, nothing if they were
+    kept; `detail` says more about it."""
+
+    agent: str
+    """Whose recordings they are of."""
+    tool: str
+    """The tool whose result had the text last, or who said it."""
+    kind: str
+    age: str
+    reason: str = ""
+    detail: str = ""
+    needs: int = 0
+    hard: int = 0
+    """How many of them are hard."""
+    policy: str = ""
+    budget: int = 0
+
+    @property
+    def older(self) -> int:
+        """How many of them were last seen more than five steps before."""
+        return self.needs if self.age in OLDER else 0
 
 
 class PicturedRequest(Struct, frozen=True, gc=False):
@@ -102,6 +128,8 @@ class Score(Struct, gc=False):
     fingerprint: str = ""
     """A hash of every pack: equal packs, equal fingerprints."""
     moments: list[PicturedRequest] = field(default_factory=list)
+    groups: list[NeedGroup] = field(default_factory=list)
+    """The needs by origin and fate, where that was asked for."""
     note: str = ""
     """Why there is little to score, such as a recording without actions."""
 
@@ -233,6 +261,8 @@ class ReplayReport(Struct, frozen=True, gc=False):
     comparisons: list[PolicyComparison] = []
     at_recall: list[DollarsAtRecall] = []
     pictures: list[Picture] = []
+    groups: list[NeedGroup] = []
+    """With `--why`: the needs of each row, by origin and fate."""
     sensitivity: list[Sensitivity] = []
     at_least: int = 0
     """Tokens of messages from which on a recording was taken; 0 if all were."""

@@ -23,6 +23,7 @@ from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
 from holdfast.lab.policy import NamedPolicy, Task
 from holdfast.lab.results import PicturedRequest, Score, Share
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage
+from holdfast.lab.why import FAILED, OVER, NeedCensus
 from holdfast.packing.counting.tokens import Tokenizer
 from holdfast.prices import PriceTable
 from holdfast.wire.content_blocks import WireDict
@@ -44,6 +45,8 @@ class ScoringSetup(Struct, frozen=True):
     curve_budget: int
     """The smallest budget of the replay."""
     pictures: bool = False
+    why: bool = False
+    """Whether to say of every need where it was lost."""
 
 
 class PolicyRun:
@@ -84,6 +87,7 @@ class PolicyRun:
         measured = reset_peak()
         start = memory_bytes(RESIDENT)
         runner = PolicyRunner(self._policy, self._task())
+        census = self._census(runner)
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
         handed: list[WireDict] = []
         for request in self._study.requests:
@@ -91,14 +95,27 @@ class PolicyRun:
                 handed.append(deepcopy(messages[at]))
                 self._files.note(self._study.messages[at].scored)
             # A list of its own each time, so that a policy that changes it changes nothing for the next request.
-            self._judge(runner, request, runner.ask(list(handed), request.at))
+            answer = runner.ask(list(handed), request.at)
+            held, fault = self._judge(runner, request, answer)
+            if census is not None:
+                census.add(held, fault)
         score = self._score
         score.peak_bytes = max(memory_bytes(PEAK) - start, 0) if measured else 0
         score.fingerprint = blake2b(b"".join(self.fingerprints), digest_size=12).hexdigest()
         score.uncached, score.dollars = self._bill.uncached, self._bill.dollars
         score.ref_dollars, score.parts = self._bill.ref_dollars, self._bill.parts
         runner.close()
-        return [[tally.scored(score) for tally in tallies] for tallies in self._tallies]
+        scores = [[tally.scored(score) for tally in tallies] for tallies in self._tallies]
+        if census is not None:
+            for scored in scores[0]:
+                scored.groups = census.groups(scored.budget)
+        return scores
+
+    def _census(self, runner: PolicyRunner) -> NeedCensus | None:
+        if not self._setup.why:
+            return None
+        study = self._study
+        return NeedCensus(study, self._credits[0], study.measures[0], self._score_budgets, runner.feed)
 
     def _task(self) -> Task:
         prices = self._setup.tables[0] if self._setup.tables else None
@@ -108,7 +125,10 @@ class PolicyRun:
         before = [request.before for request in self._study.requests]
         return replace(task, later=lambda count: later_use(self._study, bisect_left(before, count)))
 
-    def _judge(self, runner: PolicyRunner, request: StudiedRequest, answer: PolicyAnswer) -> None:
+    def _judge(
+        self, runner: PolicyRunner, request: StudiedRequest, answer: PolicyAnswer
+    ) -> tuple[HeldNeeds, str]:
+        """The needs of a request, and why no pack could hold any of them."""
         score = self._score
         if answer.fault:
             _count(score.failures, [answer.fault])
@@ -136,6 +156,7 @@ class PolicyRun:
                     tokens=charged.tokens,
                     fault=answer.fault,
                 )
+        return held, FAILED if answer.fault else OVER if over else ""
 
     def _broken(self, request: StudiedRequest, pack: Sequence[ScoredMessage]) -> set[str]:
         """The rules that a pack breaks and the recording up to there does not: to pass on a fault is none."""

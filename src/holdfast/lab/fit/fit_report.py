@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 
 from holdfast.lab.fit.fit_results import Fit, RankingQuality, Trial, mean_quality
 from holdfast.lab.report import figures
-from holdfast.lab.report.text import Cells, ReportTable, number_columns
+from holdfast.lab.report.report_table import Cells, ReportTable, number_columns
 from holdfast.packing.lines.features import EDGE_ROWS, LONG_LINE, NEW, RECENT_STEPS
 
 START = "always"

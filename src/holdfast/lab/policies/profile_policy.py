@@ -71,6 +71,8 @@ class WindowFeed:
         counter = TokenCounter(load_tokenizer(), SCORED)
         self.window = Window(settings, counter, weights=weights, line_index=line_index)
         self.texts: list[str] = []
+        self.entries: list[str] = []
+        """The entry of each message; empty where it has none."""
         self._names: dict[str, str] = {}
         self._read = 0
         self._seq = 0
@@ -79,8 +81,10 @@ class WindowFeed:
 
     def read(self, messages: Sequence[WireDict], at: float | None) -> None:
         for message in messages[self._read :]:
+            before = self.window.last_entry
             for event in events_from_message(_plain(message), "openai", names=self._names, opening=False):
                 self._add(event, at)
+            self.entries.append(self.window.last_entry if self.window.last_entry != before else "")
         self._read = len(messages)
 
     def _add(self, event: Event, at: float | None) -> None:
@@ -101,7 +105,7 @@ class ProfilePacking:
         task: Task,
         line_index: MakeLineIndex = LogLineIndex,
     ) -> None:
-        self._feed = WindowFeed(profile, task, weights, line_index)
+        self.feed = WindowFeed(profile, task, weights, line_index)
         self._texts: dict[str, str] = {}
         """Texts by id. Ids are made when one is asked for: few replays follow any."""
         self._written: dict[int, tuple[Message, list[WireDict]]] = {}
@@ -109,10 +113,10 @@ class ProfilePacking:
         dicts keeps its id taken."""
 
     def pack(self, messages: Sequence[WireDict], at: float | None) -> PolicyReply:
-        self._feed.read(messages, at)
-        window = self._feed.window
+        self.feed.read(messages, at)
+        window = self.feed.window
         for fold in fold_if_due(window):
-            self._feed.texts += (note.index for note in fold.notes)
+            self.feed.texts += (note.index for note in fold.notes)
         packed = pack(window.view())
         layers: dict[str, int] = {layer.name: layer.tokens for layer in packed.layers if layer.messages}
         written = [self._written.get(id(m)) or (m, _flat(m)) for m in packed.messages]
@@ -120,8 +124,8 @@ class ProfilePacking:
         return PolicyReply(join_openai(messages for _, messages in written), layers=layers)
 
     def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
-        self._texts.update((text_id(text), text) for text in self._feed.texts)
-        self._feed.texts.clear()
+        self._texts.update((text_id(text), text) for text in self.feed.texts)
+        self.feed.texts.clear()
         return self._texts.get(id)
 
 

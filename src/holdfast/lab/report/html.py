@@ -17,9 +17,11 @@ import msgspec
 from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.charts import Data, age_panels, dot_plot, looks_of, number
 from holdfast.lab.report.curve import FRAMES, curve_data
+from holdfast.lab.report.losses import loss_tables
 from holdfast.lab.report.tables import (
     cost_table,
     parts_table,
+    plain_table,
     project_table,
     ranking_table,
     score_table,
@@ -91,6 +93,7 @@ def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
     shares: dict[str, rankings.Shares] = {"By age": "ages", "By kind": "kinds", "Probes": "probes"}
     plots: dict[str, rankings.Shares] = {"Hard recall by kind": "kinds", "Probes": "probes"}
     tables = [share_table(title, rows, which) for title, which in shares.items()]
+    losses = [plain_table(table) for table in loss_tables(report, budget)]
     return {
         "size": str(budget),
         "budget": figures.budget(budget),
@@ -101,6 +104,7 @@ def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
             for title, which in plots.items()
             if rankings.names_of(rows, which)
         ],
+        "losses": {"tables": losses} if losses else None,
         "ages": {"panels": age_panels(rows, looks)} if rankings.names_of(rows, "ages") else None,
         "numbers": [
             *(table for table in tables if len(table["heads"]) > 1),

@@ -78,6 +78,7 @@ def labelled(report: ReplayReport) -> ReplayReport:
         ],
         at_recall=[replace(at, policy=label(at.policy)) for at in report.at_recall],
         pictures=[replace(picture, policy=label(picture.policy)) for picture in report.pictures],
+        groups=[replace(group, policy=label(group.policy)) for group in report.groups],
     )
 
 

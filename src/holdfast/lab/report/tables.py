@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.charts import Data, clamped
+from holdfast.lab.report.report_table import ReportTable
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
 from holdfast.numbers import grouped
 
@@ -151,6 +152,29 @@ def parts_table(report: ReplayReport, rows: Sequence[PolicyRow]) -> Data:
         body.append(_row(_name(row.policy), [dollars, *(cells[name] for name in PARTS)]))
     heads = _heads(["policy", "dollars", *PARTS], terms=rankings.TERMS)
     return {"title": "Where the dollars go", "heads": heads, "rows": body}
+
+
+def plain_table(table: ReportTable) -> Data:
+    """A table of the report as the page draws it: texts, and numbers with their signs."""
+    body: list[Data] = []
+    for row in table.rows:
+        cells: list[Data] = []
+        for (_, kind), cell in zip(table.columns, row, strict=True):
+            text = str(cell)
+            cells.append(
+                {"name": _name(text)} if kind == "wrapped" else {"number": _number(_value(text), text)}
+            )
+        body.append({"cells": cells})
+    heads = _heads([name for name, _ in table.columns], falling=[name for name, _ in table.columns])
+    return {"title": f"{table.title[0].upper()}{table.title[1:]}", "heads": heads, "rows": body}
+
+
+def _value(text: str) -> float | None:
+    """What a written number sorts by."""
+    try:
+        return float(text.replace(",", "").removesuffix("%"))
+    except ValueError:
+        return None
 
 
 def _heads(

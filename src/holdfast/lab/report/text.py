@@ -6,17 +6,12 @@ cannot leave its cell: names are escaped, since recordings and users made them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
-
-from msgspec import Struct
 
 from holdfast.lab.report import figures, rankings
+from holdfast.lab.report.losses import loss_tables
+from holdfast.lab.report.report_table import Cells, ReportTable, number_columns
 from holdfast.lab.report.tables import PARTS, project_cells, row_cells
 from holdfast.lab.results import PolicyRow, ReplayReport
-
-TableColumn = tuple[str, Literal["wrapped", "number"]]
-"""A policy's name goes on in the next line where eighty columns are not enough; numbers are never cut."""
-Cells = list[str | int]
 
 _SCORES = {
     "hard": "hard", "95%": "95%", "all": "all", "dollars": "dollars", "over": "over budget", "fail": "failed",
@@ -40,12 +35,6 @@ _SHARES: Mapping[str, rankings.Shares] = {
 _SIGNS = re.compile(r"[\\`*_\[\]<>|&~$#!]")
 
 
-class ReportTable(Struct, frozen=True):
-    title: str
-    columns: tuple[TableColumn, ...]
-    rows: list[Cells]
-
-
 def terminal_tables(report: ReplayReport) -> list[ReportTable]:
     """For each budget the scores, the speed and sizes, and where the dollars go; then the ranking, and what was
     asked for besides. No table is empty."""
@@ -58,7 +47,7 @@ def terminal_tables(report: ReplayReport) -> list[ReportTable]:
         tables.append(ReportTable(title, number_columns("policy", *_SCORES), _rows(report, rows, _SCORES)))
         title = f"speed and size at {at}"
         tables.append(ReportTable(title, number_columns("policy", *_SIZES), _rows(report, rows, _SIZES)))
-        tables += _parts(report, budget)
+        tables += (*_parts(report, budget), *loss_tables(report, budget))
     if ranking := rankings.ranking_of(report):
         levels = [figures.decimal(level) for level in ranking.levels]
         title = f"dollars at equal hard recall, ranked at {levels[ranking.level]}"
@@ -74,10 +63,6 @@ def _parts(report: ReplayReport, budget: int) -> list[ReportTable]:
     title = f"where the dollars go at {figures.budget(budget)}"
     columns = number_columns("policy", *names)
     return [ReportTable(title, columns, _rows(report, rows, names))] if rows else []
-
-
-def number_columns(first: str, *numbers: str) -> tuple[TableColumn, ...]:
-    return ((first, "wrapped"), *((name, "number") for name in numbers))
 
 
 def _hard_needs(report: ReplayReport, budget: int) -> str:
@@ -126,7 +111,7 @@ def write_markdown(report: ReplayReport) -> str:
         )
         parts.append(_table(["policy", *(f"dollars at {level}" for level in levels)], _ranking(ranking)))
     for budget in at_budget:
-        for table in _parts(report, budget):
+        for table in (*_parts(report, budget), *loss_tables(report, budget)):
             parts += _titled(table)
     if rankings.projects_of(report):
         parts.append("### By project: hard recall @ dollars (hard needs in the heading)")
@@ -171,11 +156,15 @@ def _opening(report: ReplayReport) -> Iterator[str]:
 
 def _titled(table: ReportTable) -> list[str]:
     title = f"### {table.title[0].upper()}{table.title[1:]}"
-    return [title, _table([name for name, _ in table.columns], table.rows)]
+    return [
+        title,
+        _table([name for name, _ in table.columns], table.rows, [kind for _, kind in table.columns]),
+    ]
 
 
-def _table(header: Sequence[str], rows: Sequence[Cells]) -> str:
-    """The first column is text, the others are numbers."""
-    lines = [list(map(escaped, header)), ["---", *["---:"] * (len(header) - 1)]]
+def _table(header: Sequence[str], rows: Sequence[Cells], kinds: Sequence[str] = ()) -> str:
+    """The first column is text, and the others are numbers where `kinds` does not say otherwise."""
+    kinds = kinds or ["wrapped", *["number"] * (len(header) - 1)]
+    lines = [list(map(escaped, header)), ["---" if kind == "wrapped" else "---:" for kind in kinds]]
     lines += [[escaped(str(cell)) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
