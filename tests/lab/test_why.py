@@ -1,5 +1,7 @@
 """Why needs were missed: each reason has a small log that has it and no other, and every miss has one."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -224,3 +226,11 @@ def test_reasons_are_as_many_as_misses(policy):
     broken = replace(score, groups=[replace(g, reason="") for g in score.groups])
     with pytest.raises(AssertionError, match="without a reason"):
         group_needs([broken])
+
+
+def test_every_reason_is_explained():
+    page = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text()
+    told = {value for name, value in vars(why).items() if name.isupper() and isinstance(value, str)}
+    part_names = {why.RESULT, why.SAID, why.USER}
+    assert {reason for reason in told - part_names if f"`{reason}`" not in page} == set()
+    assert len(told - part_names) == 20

@@ -241,7 +241,8 @@ class NeedCensus:
             return Loss(fault)
         own = self._finder.loss(need) if self._finder is not None else None
         if present:
-            return Loss(PRESENT, own.reason if own else "")
+            # And why the line itself is not there.
+            return Loss(PRESENT, "" if own is None else own.detail if own.is_final else own.reason)
         return own or Loss(ABSENT)
 
     def _tool(self, need: Need) -> str:
