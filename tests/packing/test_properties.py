@@ -77,6 +77,7 @@ def test_every_property_holds_of_every_request(profile, seed, budget):
         assert_legal(request)
         assert_results_follow_their_calls(request)
         assert_every_entry_is_shown_or_named(entries, request)
+        assert_every_step_that_is_gone_has_a_note(request)
         assert_user_messages_are_verbatim(entries, request)
         assert_cuts_lead_back(entries, texts, request)
         assert_packing_again_changes_nothing(request)
@@ -125,6 +126,14 @@ def assert_prefix_only_grows(entries: list[Entry], before: Seen, request: Reques
         return
     if not any(isinstance(e.event, SystemSet | RulesSet | Compacted) for e in new):
         assert request.pack.prefix[: len(before.prefix)] == before.prefix
+
+
+def assert_every_step_that_is_gone_has_a_note(request: Request) -> None:
+    view = request.window.view()
+    spans = [range(at, view.position(note.last) + 1) for at, (note, _) in view.notes.items()]
+    for step in view.transcript.steps:
+        if view.levels[step.number][0] == "gone":
+            assert sum(step.position in span for span in spans) == 1, step.number
 
 
 def assert_every_entry_is_shown_or_named(entries: list[Entry], request: Request) -> None:

@@ -7,6 +7,7 @@ from test_properties import (
     Seen,
     assert_cuts_lead_back,
     assert_every_entry_is_shown_or_named,
+    assert_every_step_that_is_gone_has_a_note,
     assert_legal,
     assert_packing_again_changes_nothing,
     assert_prefix_only_grows,
@@ -73,6 +74,7 @@ def check_all(entries: list[Entry], texts: set[str], request: Request, budget: i
     assert_legal(request)
     assert_results_follow_their_calls(request)
     assert_every_entry_is_shown_or_named(entries, request)
+    assert_every_step_that_is_gone_has_a_note(request)
     assert_user_messages_are_verbatim(entries, request)
     assert_cuts_lead_back(entries, texts, request)
     assert_packing_again_changes_nothing(request)

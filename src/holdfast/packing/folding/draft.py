@@ -149,8 +149,8 @@ class FoldDraft:
         The notes are written here, so that what they take is known and no longer a bound.
         """
         view = self.view
-        standing = self._unchanged_notes()
         notes = self._changed_notes()
+        standing = self._unchanged_notes(notes)
         if self.appends:
             self._charge_notes(
                 self._unchanged_note_tokens(standing) + sum(map(self._bare, notes)) - self.note_tokens
@@ -184,16 +184,11 @@ class FoldDraft:
         self.total += tokens
         self.note_tokens += tokens
 
-    def _unchanged_notes(self) -> list[FoldNote]:
-        """Existing notes that this draft neither replaces nor makes longer."""
-        steps = self.view.transcript.steps
-        changed = {steps[n].position for n, (level, _) in self._levels.items() if level == "gone"}
-        return [
-            note
-            for at, (note, _) in self.view.notes.items()
-            if at >= self.hidden
-            and (self.appends or changed.isdisjoint((at - 1, self.view.position(note.last) + 1)))
-        ]
+    def _unchanged_notes(self, changed: list[FoldNote]) -> list[FoldNote]:
+        """Existing notes in whose place none of the changed ones comes."""
+        place = self.view.position
+        taken = [range(place(note.first), place(note.last) + 1) for note in changed]
+        return [note for at, (note, _) in self.view.notes.items() if not any(at in span for span in taken)]
 
     def _unchanged_note_tokens(self, notes: list[FoldNote]) -> int:
         at = self.view.position
