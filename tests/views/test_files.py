@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.views import Transcript
-from holdfast.views.files import FileTouches
+from holdfast.views.files import FileTouches, changes_in
 from support.logs import chained, result, step, user
 
 
@@ -61,6 +61,41 @@ OTHER = ("Edit", {"file_path": "b.py", "old_string": "x", "new_string": "y"})
 )
 def test_a_read_is_superseded_or_edited_since_or_neither(calls, superseded, edited):
     assert stale(*calls) == (superseded, edited)
+
+
+TWO = "*** Begin Patch\n*** Update File: b.py\n@@\n-x\n+y\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch\n"
+BEFORE = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\npatch does not apply"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("apply_patch", {"input": TWO}),
+        ("apply_patch", {"patchText": TWO}),
+        ("exec_command", {"cmd": f"apply_patch <<'EOF'\n{TWO}EOF"}),
+        ("shell", {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{TWO}EOF\nmake test"]}),
+    ],
+)
+def test_a_patch_edits_every_file_that_it_names(call):
+    assert stale(READ, call) == ("", "edited in step 2")
+    _, steps = touched(READ, call)
+    assert {(change.path, change.kind) for change in changes_in(steps[1])} == {
+        ("a.py", "multiedit"),
+        ("b.py", "multiedit"),
+    }
+
+
+def test_a_patch_whose_result_says_that_it_failed_edits_nothing():
+    assert stale(READ, ("exec_command", {"cmd": f"apply_patch <<'EOF'\n{TWO}EOF"}, BEFORE)) == ("", "")
+
+
+def test_a_command_that_shows_several_files_replaces_no_read_and_is_replaced_by_none():
+    both = ("Bash", {"command": "sed -n '1,90p' a.py && cat b.py"})
+    diff = ("Bash", {"command": "git diff -- a.py"})
+    end = ("Bash", {"command": "tail -n 5 a.py"})
+    assert stale(READ, both) == stale(both, READ) == stale(READ, diff) == stale(diff, READ) == ("", "")
+    assert stale(end, end) == stale(TAIL, end) == ("", "")
+    assert stale(both, EDIT) == ("", "edited in step 2")
 
 
 def test_an_edit_before_the_read_says_nothing_of_it():

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.views.shell import file_effects, only_reads, simple_commands, without_heredocs
+from holdfast.tool_use.shell_commands import simple_commands, without_heredocs
+from holdfast.views.shell import file_effects, only_reads
 
 
 def effects(script, **how):

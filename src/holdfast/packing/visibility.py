@@ -29,8 +29,8 @@ from holdfast.packing.presence import (
 )
 from holdfast.packing.rendering.levels import LONG_ARGUMENT, source_id
 from holdfast.packing.view import WindowView
-from holdfast.tool_use import ToolUse
-from holdfast.views.files import CHANGING, CallChange, CallMoment, changes_in, moment_of
+from holdfast.tool_use import CHANGING, ToolUse
+from holdfast.views.files import CallChange, CallMoment, changes_in, moment_of
 
 VISIBLE_STATES: tuple[PresenceState, ...] = ("resident", "clipped", "digest")
 
@@ -190,7 +190,7 @@ def _returned(view: WindowView, presence: StepPresence, call_id: str) -> _RowDra
     step, use = presence.step, presence.step.uses[call_id]
     result, shown = step.results[call_id], presence.result(call_id)
     text = joined_text(result.parts)
-    is_read = use.kind == "read" and bool(use.path)
+    is_read = use.kind == "read" and bool(use.path) and not use.is_mixed
     first, last = read_range(use, text) if is_read else (0, 0)
     row = TextVisibility(
         step=step.number + 1,

@@ -9,16 +9,12 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from holdfast.messages import ToolMessage, joined_text
-from holdfast.tool_use import ToolUse
+from holdfast.tool_use import CHANGING, FROM_END, ToolUse
+from holdfast.tool_use.output import exit_code
 from holdfast.views.transcript import Step
-
-CHANGING = ("edit", "multiedit", "write")
-"""Kinds of calls that leave a file other than it was."""
 
 _NOTHING_NEW = re.compile(r"\W*(?:file )?unchanged since ", re.IGNORECASE)
 """A read that points to an earlier one shows nothing itself."""
-
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
 
 
 class FileTouch(Struct, frozen=True):
@@ -59,31 +55,27 @@ class CallChange(Struct, frozen=True, gc=False):
 
 
 def changes_in(step: Step) -> Iterator[CallChange]:
-    """What a step changed, a running one included; an edit that failed changed nothing.
-
-    Wider than `FileTouches`: it names every file of a patch, also of one that went through a shell.
-    """
+    """What a step changed, a running one included; an edit that failed changed nothing."""
     for call_id, use in step.uses.items():
         result = step.results.get(call_id)
         if result is None or _did_something(step, call_id, result):
-            for path in _changed_paths(step, call_id):
-                yield CallChange(path, use.kind, moment_of(step, call_id), result is not None)
+            for path in use.changed:
+                yield CallChange(path, _change_kind(use), moment_of(step, call_id), result is not None)
+
+
+def _change_kind(use: ToolUse) -> str:
+    """A script that applies a patch edits files, whatever else it does."""
+    return use.kind if use.kind in CHANGING else "multiedit"
 
 
 def _did_something(step: Step, call_id: str, result: ToolMessage) -> bool:
     if result.error or step.calls[call_id].arguments.get("dry_run") is True:
         return False
-    return step.uses[call_id].kind != "read" or not _NOTHING_NEW.match(joined_text(result.parts)[:100])
-
-
-def _changed_paths(step: Step, call_id: str) -> list[str]:
-    use = step.uses[call_id]
-    paths = [use.path] if use.path and use.kind in CHANGING else []
-    texts = [v for v in step.calls[call_id].arguments.values() if isinstance(v, str)]
-    for text in texts if use.kind == "multiedit" else [use.command] if use.kind == "bash" else []:
-        if "*** " in text:
-            paths += [path.strip() for path in _PATCHED.findall(text)]
-    return list(dict.fromkeys(paths))
+    kind = step.uses[call_id].kind
+    if kind in CHANGING:
+        # Some agents say that a call failed in its text alone.
+        return not exit_code(joined_text(result.parts))
+    return kind != "read" or not _NOTHING_NEW.match(joined_text(result.parts)[:100])
 
 
 class FileTouches:
@@ -103,15 +95,21 @@ class FileTouches:
         self._noted = step.number
         for call_id, use in step.uses.items():
             result = step.results.get(call_id)
-            if use.path and result is not None and _did_something(step, call_id, result):
-                touch = FileTouch(step.number, use.kind, use.first, use.last)
-                self._by_path.setdefault(use.path, []).append(touch)
+            if result is None or not _did_something(step, call_id, result):
+                continue
+            for path in use.changed:
+                self._note(path, FileTouch(step.number, _change_kind(use), 0, 0))
+            if use.path and not use.changed and not use.is_mixed:
+                self._note(use.path, FileTouch(step.number, use.kind, use.first, use.last))
+
+    def _note(self, path: str, touch: FileTouch) -> None:
+        self._by_path.setdefault(path, []).append(touch)
 
     def stale_calls(self, step: Step) -> dict[str, str]:
         """Reads of this step that a later read or a whole rewrite of the same file replaces, and why."""
         stale: dict[str, str] = {}
         for call_id, use in step.uses.items():
-            if use.kind == "read" and use.path:
+            if use.kind == "read" and use.path and not use.is_mixed:
                 later = self._superseding(use, step.number)
                 if later:
                     verb = "rewritten" if later.kind == "write" else "read again"
@@ -148,6 +146,8 @@ class FileTouches:
 
 def _covers(touch: FileTouch, use: ToolUse) -> bool:
     """Whether a later read shows every line of an earlier one; a read without a range shows the whole file."""
+    if touch.first == FROM_END:
+        return False
     if not touch.first and not touch.last:
         return True
     if not use.first and not use.last:

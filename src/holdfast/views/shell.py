@@ -1,4 +1,4 @@
-"""Shell commands as far as a log needs them: the simple commands of a script, and the files that they change.
+"""What shell commands do to files: which of them only look, and what the others change.
 
 Rule: nothing is run and no file system asked. What depends on a variable or a pattern is left out, and no command
 can make the reading fail; it takes linear time.
@@ -11,19 +11,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.tool_use.shell_commands import LONGEST, SimpleCommand, simple_commands
+
 ShellEffect = Literal["written", "changed", "deleted"]
 
-LONGEST = 200_000
-"""Characters of a script that are looked at."""
-
-_HERE = re.compile(r"<<-?[ \t]*\\?(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:\n[ \t]*\2\b|\Z)", re.DOTALL)
-_TOKEN = re.compile(
-    r"(?P<gap>[ \t\r]+|\\\n)|(?P<comment>#[^\n]*)|(?P<end>&&|\|\||[;\n()`]|\||\$\(|&(?![>\d]))"
-    r"|(?P<out>(?:\d|&)?>>?\|?)(?P<fd>&\d|&-)?|(?P<in>\d?<{1,3})"
-    r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s'\"\\;|&()<>`])+)|(?P<odd>.)",
-    re.DOTALL,
-)
-_QUOTES = re.compile(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
 _PATH = re.compile(r"(?=.*\w)[^\s$`*?{}<>|;&()\"'\[\]=,:]{1,300}")
 _PATCHED = re.compile(r"\*\*\* (Update|Add|Delete) File: (.+?)[ \t]*(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
 _MOVED = re.compile(r"\*\*\* Move to: (.+?)[ \t]*(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
@@ -34,7 +25,6 @@ _WRITTEN = re.compile(
 _MAY_CHANGE = re.compile(
     r">|\b(?:rm|unlink|mv|cp|tee|touch|create|g?sed|perl|curl|wget)\b|\*\*\* |open\(|[wW]rite"
 )
-_SET = re.compile(r"\w+=")
 _LOOKING = frozenset(
     """
     cat less more head tail nl grep egrep rg ag find fd ls tree wc stat file which type pwd echo printf jq cut sort
@@ -48,7 +38,6 @@ _LOOKING_INTO = {
     "gh": frozenset("view list diff status checks".split()),
 }
 """What some programs are told to do when they only look."""
-_LEADING = frozenset({"sudo", "time", "env", "nohup", "command", "exec", "then", "do", "else", "{", "!"})
 _PATCH_EFFECTS: dict[str, ShellEffect] = {"Update": "changed", "Add": "written", "Delete": "deleted"}
 
 
@@ -57,52 +46,6 @@ class FileEffect(Struct, frozen=True, gc=False):
 
     path: str
     effect: ShellEffect
-
-
-class SimpleCommand(Struct, gc=False):
-    """One command of a script: its words without their quotes, and the files its output goes to."""
-
-    words: list[str]
-    outputs: list[tuple[str, bool]]
-    """Path, and whether the output is added to the file."""
-
-    @property
-    def program(self) -> str:
-        return _known(self.words[0]) if self.words else ""
-
-
-def without_heredocs(script: str) -> str:
-    """The script with its here-documents left out, but for the line that begins each."""
-    return _HERE.sub(lambda m: m[0].split("\n", 1)[0], script[:LONGEST]) if "<<" in script else script
-
-
-def simple_commands(script: str) -> list[SimpleCommand]:
-    """The commands of a script in order, those of a pipe one by one; here-documents hold no commands."""
-    text = _HERE.sub(r"\3", script[:LONGEST])
-    commands, current, place = list[SimpleCommand](), SimpleCommand([], []), ""
-    for token in _TOKEN.finditer(text):
-        match token.lastgroup:
-            case "end":
-                commands.append(current)
-                current, place = SimpleCommand([], []), ""
-            case "out" | "fd":
-                place = "" if token["fd"] else token["out"]
-            case "in":
-                place = "<"
-            case "word":
-                word = _unquoted(token["word"])
-                if place in ("", "<"):
-                    current.words += [word] if not place else []
-                else:
-                    current.outputs.append((word, ">>" in place))
-                place = ""
-            case _:
-                pass
-    commands.append(current)
-    for command in commands:
-        while command.words and (command.words[0] in _LEADING or _SET.match(command.words[0])):
-            del command.words[0]
-    return [command for command in commands if command.words or command.outputs]
 
 
 def only_reads(script: str) -> bool:
@@ -213,7 +156,3 @@ def _saved(words: list[str]) -> list[str]:
 
 def _is_path(word: str) -> bool:
     return bool(_PATH.fullmatch(word)) and word not in ("-", ".", "..", "/")
-
-
-def _unquoted(word: str) -> str:
-    return _QUOTES.sub(lambda m: m[1] if m[1] is not None else m[2] if m[2] is not None else m[3], word)

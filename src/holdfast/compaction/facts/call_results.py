@@ -15,24 +15,12 @@ from holdfast.compaction.facts.run_output import RunnerLines, runner_lines
 from holdfast.messages import ToolMessage
 from holdfast.packing.rendering.shorter_json import decode_json
 from holdfast.tool_use import ToolUse
+from holdfast.tool_use.output import HEAD, TAIL, exit_code
 from holdfast.views.shell import only_reads
 
-HEAD, TAIL = 600, 400
-"""Characters at either end of a result in which a program's wrapper speaks."""
 LONGEST_TEXT = 60_000
 """Characters of a result of which lines are looked at; of a longer one its two ends."""
 
-_CODE_AT_HEAD = re.compile(
-    r"\s*Exit code:? (\d{1,3})\b|(?:[^\n]*\n){0,5}Process exited with code (\d{1,3})\b"
-    r"|(?:[^\n]*\n){0,12}<(?:returncode|exit_code)>(\d{1,3})<"
-    r"|(?:[^\n]*\n){0,6}\{[^\n]{0,200}\"exit_code\": ?(\d{1,3})\b"
-    r"|\{[^\n]{0,400}\"(?:exit_code|exitCode|returncode)\": ?(\d{1,3})\b"
-)
-_CODE_AT_TAIL = re.compile(
-    r"(?i)(?:\bexited|command (?:finished|failed|completed)) with (?:exit )?code:? (\d{1,3})\b"
-    r"|\"exit_?code\": ?(\d{1,3})\b|[(\[<]exit code:? (\d{1,3})[)\]>.]|\A\s*exit code:? (\d{1,3})\s*\Z"
-    r"|\n(?:exit code|exit status):? (\d{1,3})\s*\Z"
-)
 _WRAPPED = re.compile(r"\"(?:output|stdout)\": ?\"")
 _REFUSED = re.compile(
     r"\s*(?:The user doesn't want to (?:proceed|take)|\[Request interrupted by user|Tool call was rejected"
@@ -44,7 +32,7 @@ _NOT_RUN = re.compile(
 )
 _FAILED_CALL = re.compile(
     r"\s*(?:<tool_use_error>|(?:\w+ ){0,3}(?:Error|ERROR)\b[^\n]{0,4}[: ]|error: |fatal: |InputValidationError"
-    r"|Could not find the exact text|No replacement was performed|Argument Validation Error"
+    r"|Script failed\n|Could not find the exact text|No replacement was performed|Argument Validation Error"
     r"|Your proposed edit has introduced new syntax error"
     r"|\{\"(?:is_?error|error)\": ?(?:true|\"|\{)|\{\"status\": ?\"error\")"
 )
@@ -127,12 +115,6 @@ def printed(text: str) -> str:
     codes = [value[key] for key in ("exit_code", "exitCode", "returncode") if isinstance(value.get(key), int)]
     head = f"Exit code: {codes[0]}\n" if codes else text[:start]
     return head + "\n".join(said) if said else text
-
-
-def exit_code(text: str) -> int | None:
-    """The exit code that a result gives, at its head or its tail; None where it gives none."""
-    found = _CODE_AT_HEAD.match(text[:HEAD]) or _CODE_AT_TAIL.search(text[-TAIL:])
-    return next((int(code) for code in found.groups() if code is not None), None) if found else None
 
 
 def ends_in_error(text: str) -> bool:

@@ -23,12 +23,11 @@ from holdfast.compaction.facts.call_results import (
 from holdfast.compaction.facts.fact import CommandFact, TestState
 from holdfast.messages import ToolCall
 from holdfast.packing.rendering.marks import one_line
-from holdfast.tool_use import ToolUse
-from holdfast.views.shell import only_reads, simple_commands, without_heredocs
+from holdfast.tool_use import CHANGING, ToolUse
+from holdfast.tool_use.shell_commands import simple_commands, without_heredocs
+from holdfast.views.shell import only_reads
 from holdfast.views.transcript import Item, Step
 
-_INNER = re.compile(r"exec_command\(\{.{0,40}?cmd\"?: ?\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _RUNNING = re.compile(r"<status>running</status>")
 _STARTED = re.compile(r"running in (?:the )?background with ID: (\w{1,40})")
 
@@ -68,11 +67,12 @@ def _call(step: Step, call_id: str, started: dict[str, str]) -> CallRecord:
     outcome = outcome_of(use, result, text)
     if not use.command and use.kind != "bash":
         return CallRecord(step, made, use, entry, text, outcome)
-    command = shell_command(use.command) or started.get(_task(made), "")
+    command = use.command or started.get(_task(made), "")
     if not outcome.is_run or _STARTED.search(text, 0, 300) or _RUNNING.search(text, 0, 300):
         return CallRecord(step, made, use, entry, text, NOT_RUN if outcome.is_run else outcome, command)
     if use.kind != "bash" or only_reads(command):
-        return CallRecord(step, made, use, entry, text, outcome, command, is_looking=True)
+        is_looking = use.kind not in CHANGING
+        return CallRecord(step, made, use, entry, text, outcome, command, is_looking=is_looking)
     tests = verdict_of(command, text)
     return CallRecord(step, made, use, entry, text, _judged(text, outcome, tests), command, tests)
 
@@ -94,17 +94,6 @@ def _task(call: ToolCall) -> str:
     """The id of the background command that a call asks about."""
     values = (call.arguments.get(key) for key in ("task_id", "bash_id", "shell_id", "id"))
     return next((value for value in values if isinstance(value, str)), "")
-
-
-def shell_command(command: str) -> str:
-    """A command as a shell gets it: out of a program that runs it, if it is in one."""
-    if "exec_command(" not in command:
-        return command
-    inner = [
-        _ESCAPED.sub(lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), found)
-        for found in _INNER.findall(command)
-    ]
-    return "\n".join(inner) or command
 
 
 _PIPE = re.compile(

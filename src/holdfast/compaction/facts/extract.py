@@ -30,8 +30,8 @@ from holdfast.compaction.facts.requests import (
     utterances_of,
 )
 from holdfast.events import RecapSet
-from holdfast.views.files import CHANGING
-from holdfast.views.shell import SimpleCommand, simple_commands
+from holdfast.tool_use import CHANGING
+from holdfast.tool_use.shell_commands import SimpleCommand, simple_commands
 from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import FrozenTranscript, Item, Step
 

@@ -16,7 +16,7 @@ from holdfast.ids import text_id
 from holdfast.line_ranges import LineRange, merge_ranges
 from holdfast.messages import Text
 from holdfast.packing.presence import read_range
-from holdfast.views.files import CHANGING
+from holdfast.tool_use import CHANGING
 from holdfast.views.shell import FileEffect, ShellEffect, file_effects, patched_files
 
 MOST_SOURCES = 8
@@ -89,7 +89,7 @@ class _File:
     def read(self, call: CallRecord) -> None:
         self.action = self.action or "read"
         first, last = read_range(call.use, call.text)
-        self.is_whole = self.is_whole or not last
+        self.is_whole = self.is_whole or not (last or call.use.is_mixed)
         if last:
             self.spans.append((first, last))
         if self.action == "read":
