@@ -93,6 +93,17 @@ def test_a_line_is_kept_where_it_stands_newest():
     assert [text for text in kept if line in text] == [f"7→{line}"]
 
 
+def test_the_lines_of_a_wrapper_are_never_kept():
+    wrapper = ["Chunk ID: 7e55c6", "Wall time: 0.0520 seconds", "Process exited with code 1", "Output:"]
+    text = "\n".join([*wrapper, "error in load_settings of src/app/main.py", "and in settings_loader too"])
+    events = [step("", ("c", "exec_command", {"cmd": "make check_settings"})), result("c", text)]
+    kept = taken(events, 500)
+    assert "error in load_settings of src/app/main.py" in kept
+    assert not set(wrapper) & set(kept)
+    (line,) = [line for line in line_index_of(events).lines if line.text.startswith("error")]
+    assert line.number == len(wrapper), "lines keep their numbers, so that Recall finds them"
+
+
 def test_more_room_never_loses_a_line():
     texts = reads("\n".join(f"value_{i} = compute_{i}(source_{i % 7})" for i in range(60)))
     small = LineChooser(line_index_of(texts), everything, shown_in(()), PlainPrices())

@@ -29,6 +29,7 @@ from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
 from holdfast.packing.view import WindowView
 from holdfast.tool_use import FROM_END, ToolUse
+from holdfast.tool_use.output import exit_code, output_text
 from holdfast.views.transcript import Step
 
 FEWEST = 4
@@ -42,7 +43,7 @@ EDGE_ROWS = 40
 
 CONTENT_KEYS = ("content", "contents", "file_text", "text")
 
-_NUMBER = re.compile(r"[ \t]*(\d{1,9})([→\t|:])")
+_NUMBER = re.compile(r"[ \t]*(\d{1,9})([→\t|:]|\.(?= |$))")
 _CUT = re.compile(
     r"(?i)[ \t]*[\[(<{*.…-].*(?:truncat|omitted|clipped|left out|not shown|\bmore lines?\b|\bshowing\b)"
     r"|.*…\s?\d+[^\n]{0,20}truncated"
@@ -96,9 +97,9 @@ NO_LINES = FileLines({})
 
 def lines_read(use: ToolUse, text: str) -> FileLines:
     """The lines that a read returned."""
-    if not shows_file(use, text) or _ELSEWHERE.match(use.command):
+    if use.is_mixed or not shows_file(use, text) or _ELSEWHERE.match(use.command):
         return NO_LINES
-    rows = text.split("\n")
+    rows = output_text(text).split("\n")
     numbered = _numbered(use, rows)
     if not numbered:
         return _counted(use, rows)
@@ -125,11 +126,12 @@ def written_content(arguments: Mapping[str, Json]) -> str | None:
 
 def shows_file(use: ToolUse, text: str) -> bool:
     """Whether a read returned what is in the file, not a message about it: few tools say that they failed."""
-    rows = text.rstrip().split("\n", FEWEST)
+    rows = output_text(text).rstrip().split("\n", FEWEST)
     first = next((row for row in rows if not row.startswith("(")), "")
-    if not use.command and (found := _NUMBER.match(first)) and found[2] != ":":
+    if not use.command and (found := _NUMBER.match(first)) and found[2] not in ":.":
         return True
-    return (len(rows) >= FEWEST or rows[0].lstrip()[:1] == "{") and not _FAILED.match(text)
+    is_long = len(rows) >= FEWEST or rows[0].lstrip()[:1] == "{"
+    return is_long and not _FAILED.match(text) and not (use.command and exit_code(text))
 
 
 def has_written(use: ToolUse, text: str) -> bool:
@@ -140,7 +142,7 @@ def has_written(use: ToolUse, text: str) -> bool:
 
 def read_range(use: ToolUse, text: str) -> LineRange:
     """First and last line of a read, by the numbers in its result or else by the call; 0 where neither tells."""
-    rows = text.split("\n")
+    rows = output_text(text).split("\n")
     if not use.command:
         first = next((int(m[1]) for row in rows[:EDGE_ROWS] if (m := _NUMBER.match(row))), 0)
         last = next((int(m[1]) for row in reversed(rows[-EDGE_ROWS:]) if (m := _NUMBER.match(row))), 0)
@@ -158,8 +160,10 @@ def _numbered(use: ToolUse, rows: Sequence[str]) -> dict[int, str]:
         return {}
     found = [(int(m[1]), m[2], row) for row in rows if (m := _NUMBER.match(row))]
     in_order = all(b[0] == a[0] + 1 for a, b in pairwise(found))
-    # A few lines such as `404: not found` are no listing.
-    sure = len(found) >= FEWEST or all(separator != ":" for _, separator, _ in found)
+    # A few lines such as `404: not found` are no listing, and neither is a list of steps in a text.
+    sure = len(found) >= FEWEST or all(separator not in ":." for _, separator, _ in found)
+    if any(separator == "." for _, separator, _ in found):
+        sure = sure and found[0][0] == max(use.first, 1) and len(found) >= len([row for row in rows if row])
     is_listing = in_order and sure and len(found) * 2 >= _without_remarks(rows)
     return {number: row for number, _, row in found} if is_listing else {}
 

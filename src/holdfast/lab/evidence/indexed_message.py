@@ -26,8 +26,8 @@ _SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _EDGE = "./@~+-"
-# A line as a listing shows it: `  12→code`, `12:code`, `path/file.go:12:code`, `+code` of a diff.
-_LISTED = re.compile(r"\s*(?:[^\s:]*[^\s:\d][^\s:]*:)?\d+\s?[→:|\t\-]|[+\- ]\s?(?=\S)")
+# A line as a listing shows it: `  12→code`, `12. code`, `L12: code`, `path/file.go:12:code`, `+code` of a diff.
+_LISTED = re.compile(r"\s*(?:[^\s:]*[^\s:\d][^\s:]*:|Line |L)?\d+(?:\s?[→:|\t\-]|\.(?=\s))|[+\- ]\s?(?=\S)")
 
 
 def names_in(text: str) -> set[str]:

@@ -69,16 +69,16 @@ class FileCopies(Struct):
                 arguments = dict(argument_values(call.arguments))
                 self.uses[call.id] = recognize_tool(ToolCall(call.id, call.name, arguments))
         use = self.uses.get(scored.answers) if scored.role == "tool" else None
-        if use is None or not use.path:
+        if use is None:
             return
-        failed = scored.text.lstrip().lower().startswith(FAILED)
-        if use.kind == "read":
+        if use.kind == "read" and use.path and not use.is_mixed:
             self._reads.setdefault(use.path, []).append(scored.answers)
-        elif use.kind in ("edit", "multiedit", "write") and not failed:
-            self.stale_results.update(self._reads.pop(use.path, ()))
-            self.stale_contents.update(self._writes.pop(use.path, ()))
-            if use.kind == "write":
-                self._writes.setdefault(use.path, []).append(scored.answers)
+        failed = scored.text.lstrip().lower().startswith(FAILED)
+        for path in use.changed if not failed else ():
+            self.stale_results.update(self._reads.pop(path, ()))
+            self.stale_contents.update(self._writes.pop(path, ()))
+        if use.kind == "write" and use.path and not failed:
+            self._writes.setdefault(use.path, []).append(scored.answers)
 
     def is_stale(self, message: IndexedMessage, line: int) -> bool:
         scored = message.scored

@@ -130,7 +130,8 @@ def is_sampled(key: str, step: int) -> bool:
 
 def line_features(line_index: LogLineIndex, line: IndexedLine) -> tuple[float, ...]:
     source, text = line.source, line.text
-    fixed = fixed_line_features(line_facts(text), text, source.origin, source.kind, line.number, source.rows)
+    row = line.number - source.first_row
+    fixed = fixed_line_features(line_facts(text), text, source.origin, source.kind, row, source.rows)
     return (*fixed, *line_index.line_features(line))
 
 

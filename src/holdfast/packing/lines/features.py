@@ -35,14 +35,18 @@ _TROUBLE = re.compile(
     r"(?i)\b(?:error|errors|fail|failed|failure|fatal|panic|exception|traceback|undefined|cannot|denied|not found"
     r"|expected|unexpected|warning)\b"
 )
-_LISTED = r"\s*+(?:\d++[→:\t|]\s*+)?+(?:[+\-]\s*+)?+"
+_LISTED = r"\s*+(?:(?:Line |L)?\d++(?:[→:\t|]|\.(?= ))\s*+)?+(?:[+\-]\s*+)?+"
 _DEFINITION = re.compile(
     _LISTED + r"(?:(?:export|default|public|private|protected|async|static|pub|abstract)\s)*+"
     r"(?:func|def|class|type|interface|struct|fn|impl|const|enum|trait|function|var|let)\b"
 )
 _IMPORT = re.compile(_LISTED + r"(?:import|from|package|use|require|#include)\b")
 _COMMENT = re.compile(_LISTED + r"(?://|#|\*|/\*|--|\"\"\")")
-_NUMBERED = re.compile(r"\s*+(?:(?=\d*+[^\s:\d])[^\s:]++:)?\d++\s?[→:|\t\-]|[+\- ]\s?(?=\S)")
+_NUMBERED = re.compile(
+    r"\s*+(?:(?=\d*+[^\s:\d])[^\s:]++:|Line |L)?\d++(?:\s?[→:|\t\-]|\.(?=\s))|[+\- ]\s?(?=\S)"
+)
+_OWN_NUMBER = re.compile(r"\s*+(?:Line |L)?\d++(?:[→|\t]|\.(?=\s)|[:\-](?!\d))")
+"""The number of a line in a listing: no part of the names in the line."""
 _NUMBER = re.compile(r"\s*\d+[→:\t|]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z]{1,5}$")
@@ -90,7 +94,12 @@ def line_key(line: str) -> str:
 
 def names_in(text: str) -> tuple[str, ...]:
     """Paths with their last part, identifiers, ids and numbers: what has a shape that prose has not."""
-    return _names_among(_NAME.findall(text))
+    return _names_among(_tokens(text))
+
+
+def _tokens(text: str) -> list[str]:
+    number = _OWN_NUMBER.match(text)
+    return _NAME.findall(text, number.end() if number else 0)
 
 
 def names_on(lines: Iterable[str]) -> set[str]:
@@ -98,7 +107,7 @@ def names_on(lines: Iterable[str]) -> set[str]:
     names: set[str] = set()
     tokens: set[str] = set()
     for line in lines:
-        found = _NAME.findall(line)
+        found = _tokens(line)
         if len(found) * MOST_OF_TOKEN <= MAX_NAMES:
             tokens.update(found)
         elif not is_crowd(line, one_by_one := _names_among(found)):

@@ -35,8 +35,6 @@ SHORTEST_LINE = 4
 SHORTEST_NAME = 6
 """Characters of a name that is worth anything by itself."""
 
-_CHANGES = ("edit", "multiedit", "write")
-
 
 class IndexedLine(Struct, gc=False):
     """A line and its place. `fixed` is the part of its worth that never changes."""
@@ -118,14 +116,16 @@ class LogLineIndex:
         self.names = {text: self.names[text] for line in lines for text in line.names}
 
     def _read(self, passage: Passage) -> None:
-        rows, source = passage.lines, passage.source
-        for number, line in enumerate(rows):
+        lines, source = passage.lines, passage.source
+        for row in range(source.rows):
+            number = source.first_row + row
+            line = lines[number]
             if len(line) > LONGEST_LINE:
                 continue
             facts = line_facts(line)
             self._see(facts, source.origin)
             if len(facts.key) >= SHORTEST_LINE:
-                fixed = fixed_line_features(facts, line, source.origin, source.kind, number, source.rows)
+                fixed = fixed_line_features(facts, line, source.origin, source.kind, row, source.rows)
                 is_weak = facts.is_lone or is_crowd(line, facts.names)
                 worth = dot(self.weights.fixed_line, fixed)
                 self.lines.append(
@@ -133,7 +133,7 @@ class LogLineIndex:
                 )
                 self.repeats[facts.key] = self.repeats.get(facts.key, 0) + 1
         if source.origin == "user":
-            self.goal.update(names_in("\n".join(rows)))
+            self.goal.update(names_in("\n".join(lines)))
 
     def _see(self, facts: LineFacts, origin: LineOrigin) -> None:
         step = self.step
@@ -162,13 +162,14 @@ class LogLineIndex:
     def _note_files(self, step: Step) -> None:
         for call_id, use in step.uses.items():
             result = step.results.get(call_id)
-            if not use.path or result is None or result.error:
+            if result is None or result.error:
                 continue
-            if use.path not in self._touched:
-                self._ends.setdefault(use.path.rsplit("/", 1)[-1], []).append(use.path)
-            self._touched[use.path] = self.step
-            if use.kind in _CHANGES:
-                self._changes.setdefault(use.path, []).append(self.step)
+            for path in use.changed or ((use.path,) if use.path else ()):
+                if path not in self._touched:
+                    self._ends.setdefault(path.rsplit("/", 1)[-1], []).append(path)
+                self._touched[path] = self.step
+                if use.changed:
+                    self._changes.setdefault(path, []).append(self.step)
 
     def line_features(self, line: IndexedLine) -> tuple[float, ...]:
         """The features of a line that change as the log grows."""

@@ -17,6 +17,7 @@ from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.features import LineOrigin
 from holdfast.packing.rendering.shorter_json import shallow_json, written_tight
 from holdfast.tool_use import ToolKind, values_in
+from holdfast.tool_use.output import output_rows
 from holdfast.views.transcript import Item, Step, User
 
 WHOLE = 1500
@@ -163,8 +164,8 @@ PassageKey = tuple[str, str, str]
 
 
 class PassageSource(Struct, frozen=True, gc=False, kw_only=True):
-    """Where lines come from, without the lines. `number` is the step's, counted from 1; `rows` is how many lines
-    there are."""
+    """Where lines come from, without the lines. `number` is the step's, counted from 1. `rows` is how many lines
+    there are that can be kept, from `first_row` on: those of a wrapper around a tool's output cannot."""
 
     entry: str
     call: str = ""
@@ -173,6 +174,7 @@ class PassageSource(Struct, frozen=True, gc=False, kw_only=True):
     number: int
     kind: ToolKind | None = None
     path: str = ""
+    first_row: int = 0
     rows: int = 0
     has_records: bool = False
     """Whether the lines are records of a JSON document, and no lines of the text itself."""
@@ -195,7 +197,8 @@ def step_passages(step: Step) -> Iterator[Passage]:
     if said := step.message.text.strip():
         yield _passage(bare, said.split("\n"))
     for call_id, use in step.uses.items():
-        if use.kind in ("todo", "recall"):
+        # A list that is written whole repeats itself, and the recap shows it; a single task is said nowhere else.
+        if use.kind == "recall" or (use.kind == "todo" and not use.title):
             continue
         call = step.calls[call_id]
         source = replace(bare, call=call_id, part=CALL, origin="call", kind=use.kind, path=use.path)
@@ -207,8 +210,9 @@ def step_passages(step: Step) -> Iterator[Passage]:
             yield _result(replace(source, part=RESULT, origin="result"), step.results[call_id])
 
 
-def _passage(source: PassageSource, lines: list[str]) -> Passage:
-    return Passage(replace(source, rows=len(lines)), lines)
+def _passage(source: PassageSource, lines: list[str], rows: range | None = None) -> Passage:
+    rows = range(len(lines)) if rows is None else rows
+    return Passage(replace(source, first_row=rows.start, rows=len(rows)), lines)
 
 
 def _result(source: PassageSource, result: ToolMessage) -> Passage:
@@ -218,7 +222,8 @@ def _result(source: PassageSource, result: ToolMessage) -> Passage:
     records = None if is_exact else json_records(text)
     has_records = records is not None and records != [text.strip()]
     lines = records if records and has_records else text.split("\n")
-    return _passage(replace(source, has_records=has_records), lines)
+    rows = None if has_records else output_rows(lines)
+    return _passage(replace(source, has_records=has_records), lines, rows)
 
 
 def user_passages(user: User, number: int = 0) -> Iterator[Passage]:

@@ -16,6 +16,7 @@ from holdfast.packing.rendering.clip import LineChoice, clip_line, filled_lines
 from holdfast.packing.rendering.marks import one_line
 from holdfast.packing.rendering.shorter_json import decode_json
 from holdfast.tool_use import ToolKind, ToolUse
+from holdfast.tool_use.output import output_rows
 
 _Chooser = Callable[[list[str], Profile], list[int]]
 
@@ -25,7 +26,8 @@ _TROUBLE = re.compile(
     r"|core dumped|timed out)\b"
     # `NameError: x`, but not a call of `onError(`; looking back and not ahead keeps one giant line linear.
     r"|(?<=\w)(?-i:Error|Exception)\b(?!\()"
-    r"|\b(?-i:ERR)!|^E\s{2,}|^\s*(?:✗|✘|×|FAIL|--- FAIL)|exit(?:ed)? (?:with )?(?:code|status) [1-9]"
+    r"|\b(?-i:ERR)!|^E\s{2,}|^\s*(?:✗|✘|×|FAIL|--- FAIL)|exit(?:ed)? (?:with )?(?:code|status):? [1-9]"
+    r"|<(?:returncode|exit_code)>[1-9]"
 )
 _NO_TROUBLE = re.compile(
     r"(?i)\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed|failing|exceptions?)\b"
@@ -64,9 +66,15 @@ def choose_lines(
 ) -> list[int]:
     """Numbers of the lines a digest of this result keeps, in the order in which they deserve room. `stderr` are the
     lines that a command wrote there; None where that is not known."""
+    rows = output_rows(lines)
+    own = lines[rows.start : rows.stop]
     if use.kind == "bash" and stderr is not None:
-        return _choose_streams(lines, stderr, profile)
-    return _CHOOSERS.get(use.kind, _choose_general)(lines, profile)
+        chosen = _choose_streams(own, {number - rows.start for number in stderr}, profile)
+    else:
+        chosen = _CHOOSERS.get(use.kind, _choose_general)(own, profile)
+    # Of a wrapper around the output, only what says that the call failed.
+    around = (number for number in range(len(lines)) if number not in rows and reports_failure(lines[number]))
+    return [*around, *(rows.start + number for number in chosen)]
 
 
 def _first(count: int, lines: list[str]) -> list[int]:

@@ -25,6 +25,7 @@ from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
 from holdfast.packing.rendering.marks import mark
 from holdfast.packing.rendering.shorter_json import clip_json, tight_json
 from holdfast.tool_use import ToolUse
+from holdfast.tool_use.output import output_rows
 
 SAID_ABOVE = 0.3
 """What is left of a name's worth in the lines after the first that holds it."""
@@ -39,10 +40,11 @@ _TROUBLE = re.compile(
     r"(?<!\b0 )\b(?:FAIL|FAILED|FAILURE|FATAL|PANIC|ERROR)\b(?!\s*[:=]\s*0\b)|(?:Error|Exception)(?::| in | at |$)"
     r"|\b(?:[Ee]rror|[Ff]atal|[Pp]anic|[Ff]ailed|[Ff]ailure)(?:\[\w{1,9}\])?[:!]|Traceback \(most|[✗✕✘✖]"
     r"|\bnot ok\b|[Cc]ommand not found|No such file|[Pp]ermission denied|Segmentation fault"
+    r"|\b[Ee]xit(?:ed)? (?:with )?(?:exit )?[Cc]ode:? [1-9]|<returncode>[1-9]"
 )
 _SIGNS = (
     *"FAIL FATAL PANIC ERR rror Exception atal anic ailed ailure Traceback denied fault ✗ ✕ ✘ ✖".split(),
-    *("not ok", "not found", "No such"),
+    *("not ok", "not found", "No such", "xit code", "xit Code", "xited with", "returncode>"),
 )
 """One of these is in every word of trouble: most texts, and most lines of the others, have none."""
 _NO_CODE = re.compile(
@@ -87,7 +89,7 @@ def _end_rows(lines: Sequence[str], use: ToolUse) -> list[int]:
     found just stops, and code begins with what it imports."""
     if use.kind in ("grep", "glob", "ls") or _shows_code(use):
         return []
-    filled = [row for row, line in enumerate(lines) if line.strip()]
+    filled = [row for row in output_rows(lines) if lines[row].strip()]
     return [*dict.fromkeys((*filled[-1:], *filled[:FIRST_ROWS], *reversed(filled[-LAST_ROWS:])))]
 
 
@@ -124,11 +126,15 @@ def reduce_new_result(
         return document
     lines = text.split("\n")
     sizes = counter.lines(text)
-    ranked = _ranked(lines, sizes, _score_lines(lines, use, weights))
+    rows = output_rows(lines)
+    own = lines[rows.start : rows.stop]
+    best = _ranked(own, sizes[rows.start : rows.stop], _score_lines(own, use, weights))
+    ranked = [rows.start + at for at in best]
     rank = {at: place for place, at in enumerate(ranked)}
     wanted = [
         (_end_rows(lines, use), ENDS_SHARE),
-        (sorted(_failure_rows(lines, use), key=rank.__getitem__), TROUBLE_SHARE),
+        # What a wrapper says of a failure comes first: it is about all of the output.
+        (sorted(_failure_rows(lines, use), key=lambda at: rank.get(at, -1)), TROUBLE_SHARE),
         (ranked, 1.0),
     ]
     room = cap - MARK_TOKENS
