@@ -8,8 +8,7 @@ from typing import Any
 
 from holdfast.events import AssistantReplied, Recording, SystemSet, ToolReturned, UserSaid
 from holdfast.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+from recordings.document_samples import GEMINI, MINI_SWE_AGENT, OPENCODE, PIXEL
 
 
 def write_lines(path: Path, values: Iterable[Any], end: str = "\n") -> Path:
@@ -294,4 +293,7 @@ FILES: dict[str, tuple[str, list[Any]]] = {
     "copilot": ("a.jsonl", COPILOT),
     "pi": ("a.jsonl", PI),
     "swe-agent": ("a.traj", [SWE_AGENT]),
+    "gemini": ("a.json", [GEMINI]),
+    "opencode": ("a.json", [OPENCODE]),
+    "mini-swe-agent": ("a.traj.json", [MINI_SWE_AGENT]),
 }

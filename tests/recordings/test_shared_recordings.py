@@ -28,7 +28,7 @@ from holdfast.wire.openai import to_openai
 
 FOLDER = Path(os.environ.get("HOLDFAST_RECORDINGS", "nowhere"))
 NEUTRAL = sorted(FOLDER.glob("*.jsonl.gz"))
-RAW = sorted((FOLDER / "raw").glob("*.gz"))
+RAW = sorted([*(FOLDER / "raw").glob("*.gz"), *(FOLDER / "more" / "raw").glob("*.gz")])
 SAMPLE = 40
 
 pytestmark = [
@@ -41,7 +41,7 @@ def values_in(path: Path) -> Iterator[dict[str, Any]]:
     """The values of a file by the standard library alone: several may share a line."""
     scan = json.JSONDecoder().raw_decode
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    for line in [data] if ".traj" in path.name else data.split(b"\n"):
+    for line in data.split(b"\n") if ".jsonl" in path.name else [data]:
         rest = line.decode().strip()
         while rest:
             value, end = scan(rest)
@@ -103,6 +103,9 @@ def test_raw_recordings(path: Path) -> None:
         "copilot": copilot_counts,
         "pi": pi_counts,
         "swe-agent": swe_agent_counts,
+        "gemini": gemini_counts,
+        "mini-swe-agent": mini_swe_agent_counts,
+        "opencode": opencode_counts,
     }[recording.source]
     assert path.name.split("__")[0].replace("_", "-").replace("sweagent", "swe-agent") == recording.source
     assert tally(recording) == count(list(values_in(path)))
@@ -185,3 +188,35 @@ def swe_agent_counts(values: list[dict[str, Any]]) -> Counter[str]:
         replies=roles["assistant"],
         users=roles["user"],
     )
+
+
+def gemini_counts(values: list[dict[str, Any]]) -> Counter[str]:
+    messages = values[0]["messages"]
+    kinds = Counter(message["type"] for message in messages)
+    calls = [call for message in messages for call in message.get("toolCalls", ())]
+    silent = sum(m["type"] == "gemini" and not m["content"] and not m.get("toolCalls") for m in messages)
+    return Counter(
+        calls=len(calls),
+        results=sum("result" in call for call in calls),
+        replies=kinds["gemini"] - silent,
+        users=kinds["user"],
+    )
+
+
+def mini_swe_agent_counts(values: list[dict[str, Any]]) -> Counter[str]:
+    messages = values[0]["messages"]
+    roles = Counter(message["role"] for message in messages)
+    blocks = [m["content"].count("```bash\n") for m in messages if m["role"] == "assistant"]
+    return Counter(
+        calls=blocks.count(1),
+        results=blocks.count(1),
+        replies=roles["assistant"],
+        users=roles["user"] - blocks.count(1),
+    )
+
+
+def opencode_counts(values: list[dict[str, Any]]) -> Counter[str]:
+    messages = values[0]["messages"]
+    roles = Counter(message["info"]["role"] for message in messages)
+    tools = [part for message in messages for part in message["parts"] if part["type"] == "tool"]
+    return Counter(calls=len(tools), results=len(tools), replies=roles["assistant"], users=roles["user"])

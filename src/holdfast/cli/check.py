@@ -30,6 +30,7 @@ from holdfast.numbers import counted
 from holdfast.packing.validator import Provider, Violation, check, explain
 from holdfast.recordings import detect_format, find_recording, read_recordings
 from holdfast.recordings.json_lines import RecordingFile, decode_line, json_lines
+from holdfast.recordings.opencode_database import is_database
 from holdfast.recordings.recording_files import HEAD, format_of
 from holdfast.store import MemoryStore
 from holdfast.views import Repair, Transcript
@@ -109,6 +110,8 @@ def _requests(ctx: click.Context, source: RecordingInput) -> Iterator[CheckedReq
 
 def _native_requests(path: Path, format_: str | None, chain: str) -> list[CheckedRequest]:
     """The requests as they are in the file, if it is in a provider's own format."""
+    if is_database(path):
+        return []
     source = RecordingFile(path)
     lines = json_lines(source)
     values: list[Json] = []

@@ -17,8 +17,19 @@ from msgspec import Struct
 from holdfast.errors import InputError, NotFound, suggest
 from holdfast.events import Recording
 from holdfast.messages import Json
-from holdfast.recordings import claude_code, codex, copilot, neutral, pi, swe_agent
+from holdfast.recordings import (
+    claude_code,
+    codex,
+    copilot,
+    gemini,
+    mini_swe_agent,
+    neutral,
+    opencode,
+    pi,
+    swe_agent,
+)
 from holdfast.recordings.json_lines import FileLine, RecordingFile, decode_line, json_lines
+from holdfast.recordings.opencode_database import database_recordings, is_database
 from holdfast.wire.foreign_json import Losses, obj, text
 from holdfast.wire.message_lists import (
     ANTHROPIC,
@@ -44,6 +55,7 @@ READERS: dict[str, Callable[[Iterable[dict[str, Json]], RecordingBuilder], Recor
     claude_code.NAME: claude_code.read_claude_code,
     codex.NAME: codex.read_codex,
     copilot.NAME: copilot.read_copilot,
+    gemini.NAME: gemini.read_gemini,
     pi.NAME: pi.read_pi,
 }
 """Formats with one recording a file, a line for each thing that happened."""
@@ -51,10 +63,12 @@ VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
     NEUTRAL: neutral.read_neutral,
     OPENAI: read_message_list,
     ANTHROPIC: read_message_list,
+    opencode.NAME: opencode.read_opencode,
     swe_agent.NAME: swe_agent.read_swe_agent,
+    mini_swe_agent.NAME: mini_swe_agent.read_mini_swe_agent,
 }
 """Formats with one recording a value, so that a file may hold many."""
-FORMATS = (NEUTRAL, OPENAI, ANTHROPIC, *READERS, swe_agent.NAME)
+FORMATS = (NEUTRAL, OPENAI, ANTHROPIC, *READERS, opencode.NAME, swe_agent.NAME, mini_swe_agent.NAME)
 
 
 def detect_format(values: Sequence[Json], name: str = "the input") -> str:
@@ -89,6 +103,8 @@ def format_of(value: Json) -> str | None:
     kind = record.get("type")
     if isinstance(record.get("messages"), list) and "id" in record and {"meta", "source"} & record.keys():
         return NEUTRAL
+    if found := next((name for name, is_it in _DOCUMENTS.items() if is_it(record)), None):
+        return found
     if request := request_of(record):
         return request_format(request)
     if isinstance(record.get("history"), list) or isinstance(record.get("trajectory"), list):
@@ -98,6 +114,14 @@ def format_of(value: Json) -> str | None:
     if record.get("record_type") == "state" or {"id", "timestamp", "instructions"} <= record.keys():
         return codex.NAME
     return None
+
+
+_DOCUMENTS = {
+    gemini.NAME: gemini.is_gemini,
+    opencode.NAME: opencode.is_opencode,
+    mini_swe_agent.NAME: mini_swe_agent.is_mini_swe_agent,
+}
+"""Formats whose documents have a list of `messages` too."""
 
 
 def _line_format(record: dict[str, Json], kind: str) -> str | None:
@@ -118,6 +142,14 @@ class LineIds(Struct):
 
     id: Any = None
     custom_id: Any = None
+    instance_id: Any = None
+    info: Any = None
+
+    @property
+    def own(self) -> str:
+        """The id of the recording on the line; empty where it has none."""
+        found = (self.id, self.custom_id, self.instance_id, obj(self.info).get("id"))
+        return next(filter(None, map(text, found)), "")
 
 
 class LazyRecording(Struct, frozen=True):
@@ -185,6 +217,9 @@ def scan_recordings(
         hint = suggest(format.lower(), FORMATS, lists=True)
         raise InputError(f"`{format}` is not a format of recordings", hint=hint)
     source = path if isinstance(path, RecordingFile) else RecordingFile(Path(path))
+    if is_database(source.path):
+        yield from _database(source, format)
+        return
     lines = json_lines(source)
     head: list[FileLine] = []
     values: list[Json] = []
@@ -201,6 +236,16 @@ def scan_recordings(
         for line in every:
             yield from _line_recordings(source, line, name)
         source.lost_recordings = bool(source.notes)
+
+
+def _database(source: RecordingFile, format: str | None) -> Iterator[LazyRecording]:  # noqa: A002
+    if format not in (None, opencode.NAME):
+        raise InputError(
+            f"{source.name} is not {format}: it is a database, as {opencode.NAME} has",
+            hint=f"leave `--from` out, or say `--from {opencode.NAME}`",
+        )
+    for own, read, size in database_recordings(source.path):
+        yield LazyRecording(own, read, size)
 
 
 def _checked_format(format: str | None, values: list[Json], name: str) -> str:  # noqa: A002
@@ -253,11 +298,12 @@ def _line_recordings(source: RecordingFile, line: FileLine, name: str) -> Iterat
         found = msgspec.json.decode(line.raw, type=LineIds)
     except (msgspec.DecodeError, RecursionError):
         found = LineIds()
-    if own := text(found.id) or text(found.custom_id):
+    if own := found.own:
         yield LazyRecording(own, partial(_read_part, source, line, name, own, 0), len(line.raw))
         return
     for place, part in enumerate(_parts(source, line, Losses())):
-        own = text(obj(part).get("id")) or text(obj(part).get("custom_id")) or content_id(name, part)
+        ids = {key: value for key, value in obj(part).items() if key in LineIds.__struct_fields__}
+        own = LineIds(**ids).own or content_id(name, part)
         yield LazyRecording(own, partial(_read_part, source, line, name, own, place), len(line.raw))
 
 
