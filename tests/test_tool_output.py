@@ -137,6 +137,23 @@ def test_lines_of_a_file_are_counted_below_a_wrapper():
     assert found.lines[5] == "line 5"
 
 
+CUT = "The file content has been truncated."
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("read_file", f"IMPORTANT: {CUT}\nStatus: Showing 6 of 90.\n\n--- FILE CONTENT (truncated) ---\n{{}}"),
+        ("open", "[File: a.py (90 lines total)]\n{}\n(84 more lines below)"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_cut_by_its_tool_is_not_read_to_its_end(name, text):
+    use = recognize_tool(ToolCall("c", name, {"path": "a.py"}))
+    rows = [f"{n}:line {n}" if name == "open" else f"line {n}" for n in range(1, 7)]
+    found = lines_read(use, text.format("\n".join(rows)))
+    assert (found.spans, found.is_open, found.end) == (((1, 6),), False, 0)
+
+
 def test_lines_of_several_files_are_counted_for_none():
     text = "\n".join(f"line {n}" for n in range(50))
     assert not lines_read(use_of("sed -n '1,40p' a && sed -n '5,9p' b"), text).lines

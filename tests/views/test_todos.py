@@ -103,3 +103,19 @@ def test_no_arguments_of_any_tool_raise(calls):
     assert len(todos.numbers) in (0, len(todos.items))
     assert {t.status for t in todos.items} <= {"pending", "active", "done"}
     assert all(t.text.strip() for t in todos.items)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write_todos", {"todos": [{"description": "Fix it", "status": "in_progress"}]}),
+        ("todowrite", {"todos": [{"content": "Fix it", "status": "in_progress", "id": "1"}]}),
+        (
+            "manage_todo_list",
+            {"operation": "write", "todoList": [{"title": "Fix it", "status": "in-progress"}]},
+        ),
+        ("task_tracker", {"command": "plan", "task_list": [{"title": "Fix it", "status": "in_progress"}]}),
+    ],
+)
+def test_the_lists_of_other_agents(name, arguments):
+    assert after((name, arguments)).items == (Todo("Fix it", "active"),)

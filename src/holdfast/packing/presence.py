@@ -29,7 +29,7 @@ from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
 from holdfast.packing.view import WindowView
 from holdfast.tool_use import FROM_END, ToolUse
-from holdfast.tool_use.output import exit_code, output_text
+from holdfast.tool_use.output import exit_code, output_rows, output_text
 from holdfast.views.transcript import Step
 
 FEWEST = 4
@@ -45,7 +45,7 @@ CONTENT_KEYS = ("content", "contents", "file_text", "text")
 
 _NUMBER = re.compile(r"[ \t]*(\d{1,9})([→\t|:]|\.(?= |$))")
 _CUT = re.compile(
-    r"(?i)[ \t]*[\[(<{*.…-].*(?:truncat|omitted|clipped|left out|not shown|\bmore lines?\b|\bshowing\b)"
+    r"(?i)[ \t]*[\[(<{*.…-].*(?:truncat|omitted|elided|clipped|left out|not shown|\bmore lines?\b|\bshowing\b)"
     r"|.*…\s?\d+[^\n]{0,20}truncated"
 )
 _FAILED = re.compile(
@@ -99,11 +99,14 @@ def lines_read(use: ToolUse, text: str) -> FileLines:
     """The lines that a read returned."""
     if use.is_mixed or not shows_file(use, text) or _ELSEWHERE.match(use.command):
         return NO_LINES
-    rows = output_text(text).split("\n")
+    whole = text.split("\n")
+    own = output_rows(whole)
+    rows = whole[own.start : own.stop]
+    is_cut = any(_CUT.match(row) for row in (*whole[: own.start], *whole[own.stop :]))
     numbered = _numbered(use, rows)
     if not numbered:
-        return _counted(use, rows)
-    is_cut = any(_CUT.match(row) for row in rows if not _NUMBER.match(row))
+        return _counted(use, rows, is_cut=is_cut)
+    is_cut = is_cut or any(_CUT.match(row) for row in rows if not _NUMBER.match(row))
     last = max(numbered)
     end = last if use.last > last and not is_cut else 0
     lines = _uncut(numbered)
@@ -173,11 +176,14 @@ def _without_remarks(rows: Sequence[str]) -> int:
     return sum(not row.startswith("(") for row in rows)
 
 
-def _counted(use: ToolUse, rows: Sequence[str]) -> FileLines:
-    """Rows without numbers, counted from where the call says that they begin."""
+def _counted(use: ToolUse, rows: Sequence[str], *, is_cut: bool) -> FileLines:
+    """Rows without numbers, counted from where the call says that they begin. `is_cut` says that there is more."""
+    if not rows:
+        return NO_LINES
     if use.first == FROM_END or (rows[0].lstrip()[:1] == "{" and not use.path.endswith(".json")):
         return NO_LINES
-    rows, is_cut = _without_tail(rows)
+    rows, has_tail = _without_tail(rows)
+    is_cut = is_cut or has_tail
     if len(rows) < FEWEST or any(_CUT.match(row) for row in rows):
         return NO_LINES
     first = use.first or 1

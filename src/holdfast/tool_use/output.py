@@ -25,6 +25,7 @@ _WRAPPED_HEADS = re.compile(
     # opencode
     r"|<path>[^\n]*</path>\n<type>\w+</type>\n<(?:content|entries)>\n|<file>\n(?=\d{5}\| )"
     # Gemini CLI, Qwen Code
+    r"|IMPORTANT: The file content has been truncated\.\n(?:[^\n]*\n){1,10}?--- FILE CONTENT \(truncated\) ---\n"
     r"|Command: [^\n]*\n(?:(?!Directory: )[^\n]*\n){0,20}?Directory: [^\n]*\n"
     # SWE-agent, OpenHands, tools that look into code
     r"|\[File: [^\n]* \(\d+ lines total\)\]\r?\n(?:\(\d+ more lines? above\)\r?\n)?"

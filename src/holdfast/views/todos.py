@@ -10,6 +10,8 @@ from msgspec import Struct
 from holdfast.messages import Json, ToolCall
 from holdfast.tool_use import kind_of
 
+_LISTS = ("todos", "plan", "items", "todoList", "task_list")
+_TEXTS = ("content", "step", "text", "subject", "title", "description")
 _DONE = {"completed", "done", "complete", "x"}
 _ACTIVE = {"in_progress", "in-progress", "active", "doing"}
 _DROPPED = {"cancelled", "canceled", "deleted"}
@@ -59,7 +61,14 @@ def todos_after(todos: Todos, call: ToolCall, result: str) -> Todos:
         return _updated(todos, call.arguments)
     if kind_of(call.name, call.arguments) != "todo":
         return todos
-    rows = next((call.arguments[k] for k in ("todos", "plan", "items") if k in call.arguments), None)
+    rows = next(
+        (
+            call.arguments[k]
+            for k in ("todos", "plan", "items", "todoList", "task_list")
+            if k in call.arguments
+        ),
+        None,
+    )
     if isinstance(rows, str):
         marks = {"x": "done", "X": "done", "~": "active", ">": "active"}
         boxes = tuple(Todo(m[2].strip(), marks.get(m[1], "pending")) for m in _CHECKBOX.finditer(rows))
@@ -74,9 +83,7 @@ def _todo(row: Json) -> Todo | None:
         return Todo(row, "pending") if row.strip() else None
     if not isinstance(row, dict):
         return None
-    text = next(
-        (row[k] for k in ("content", "step", "text", "subject", "title") if isinstance(row.get(k), str)), ""
-    )
+    text = next((row[k] for k in _TEXTS if isinstance(row.get(k), str)), "")
     status = _status(row.get("status"))
     return Todo(text, status) if text.strip() and status else None
 
