@@ -170,6 +170,7 @@ def test_reads_in_disguise(command, path, first, last):
 def test_what_shows_more_than_lines_of_one_file_is_mixed(command, kind, path, span):
     use = recognize_tool(ToolCall("c", "bash", {"command": command}))
     assert (use.kind, use.path, (use.first, use.last), use.is_mixed) == (kind, path, span, True)
+    assert not use.names_lines, "nobody asked for all of it by number"
 
 
 @pytest.mark.parametrize(

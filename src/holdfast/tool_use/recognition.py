@@ -153,8 +153,8 @@ class ToolUse(Struct, frozen=True, gc=False):
 
     @property
     def names_lines(self) -> bool:
-        """Whether it reads a part of a file by the numbers of its lines. From the first line on is all of it."""
-        return self.kind == "read" and (self.first > 1 or self.last > 0)
+        """Whether it reads a part of one file by the numbers of its lines. From the first line on is all of it."""
+        return self.kind == "read" and not self.is_mixed and (self.first > 1 or self.last > 0)
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -61,14 +61,7 @@ def todos_after(todos: Todos, call: ToolCall, result: str) -> Todos:
         return _updated(todos, call.arguments)
     if kind_of(call.name, call.arguments) != "todo":
         return todos
-    rows = next(
-        (
-            call.arguments[k]
-            for k in ("todos", "plan", "items", "todoList", "task_list")
-            if k in call.arguments
-        ),
-        None,
-    )
+    rows = next((call.arguments[k] for k in _LISTS if k in call.arguments), None)
     if isinstance(rows, str):
         marks = {"x": "done", "X": "done", "~": "active", ">": "active"}
         boxes = tuple(Todo(m[2].strip(), marks.get(m[1], "pending")) for m in _CHECKBOX.finditer(rows))
