@@ -7,30 +7,10 @@ import pytest
 from holdfast.lab.case import ReplayCase, make_case, project_of
 from holdfast.lab.scored_message import read_message
 from holdfast.recordings import FORMATS, find_recording
-from recordings.recording_samples import (
-    ANTHROPIC,
-    CLAUDE_CODE,
-    CODEX,
-    COPILOT,
-    NEUTRAL,
-    OPENAI,
-    PI,
-    PIXEL,
-    SWE_AGENT,
-    write_lines,
-)
+from recordings.recording_samples import ANTHROPIC, FILES, OPENAI, PIXEL, write_lines
 from support.evidence import called, result, user
 
-SAMPLES = {
-    "neutral": [NEUTRAL],
-    "openai": [OPENAI],
-    "anthropic": [ANTHROPIC],
-    "claude-code": CLAUDE_CODE,
-    "codex": CODEX,
-    "copilot": COPILOT,
-    "pi": PI,
-    "swe-agent": [SWE_AGENT],
-}
+SAMPLES = {name: lines for name, (_, lines) in FILES.items()}
 REPLY = {"role": "assistant", "content": "Done."}
 SILENT = {"role": "assistant", "content": "", "reasoning": "thinking, and no word"}
 
