@@ -48,7 +48,6 @@ WRAPPERS = [
     ("", "\n[The command completed with exit code 0.]\n[Current working directory: /code]"),
     ("", "\n\n\n<system-reminder>\nNever mind.\n</system-reminder>\n"),
     ("<retrieval_status>success</retrieval_status>\n\n<task_id>b5</task_id>\n\n<output>\n", "\n</output>"),
-    ("Exit code 1\n", ""),
     ("", "\n\nCommand exited with code 1"),
 ]
 

@@ -215,10 +215,10 @@ def test_a_digest_of_bash_keeps_the_last_lines_of_stderr_in_their_order():
     lines[7] = "an error at the beginning"
     use = recognize_tool(ToolCall("c", "Bash", {"command": "make"}))
     shown = reduce_result(scene(), use, "\n".join(lines), "digest", 0, stderr=((31, 60), (81, 81)))
-    assert body(shown) == [*lines[:8], *lines[41:60], lines[80], *lines[-20:]]
+    assert body(shown) == [*lines[:5], lines[7], *lines[41:60], lines[80], *lines[-20:]]
     fewer = RenderContext(replace(CODE, bash_stderr_lines=3, bash_stdout_lines=2), counter())
     shown = reduce_result(fewer, use, "\n".join(lines), "digest", 0, stderr=((31, 60), (81, 81)))
-    assert body(shown) == [*lines[:3], lines[7], *lines[58:60], lines[80], *lines[-2:]]
+    assert body(shown) == [*lines[:2], lines[7], *lines[58:60], lines[80], *lines[-2:]]
 
 
 def test_an_envelope_that_has_stderr_apart_keeps_its_last_lines():

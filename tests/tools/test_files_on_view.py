@@ -46,7 +46,7 @@ def test_what_was_folded_is_shown_again(tmp_path):
     (tools.root / "a.txt").write_text(rows(40))
     tools.read("a.txt")
     assert is_claim(tools.read("a.txt"))
-    for seed in range(14):
+    for seed in range(20):
         tools.chat(prose(random.Random(seed), 250))
     assert "row 20 of version 1" not in tools.on_view()
     assert not is_claim(tools.read("a.txt"))

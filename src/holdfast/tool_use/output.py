@@ -30,8 +30,6 @@ _WRAPPED_HEADS = re.compile(
     # SWE-agent, OpenHands, tools that look into code
     r"|\[File: [^\n]* \(\d+ lines total\)\]\r?\n(?:\(\d+ more lines? above\)\r?\n)?"
     r"|Here's the result of running `cat -n` on [^\n]*:\n|--- Observation ---\n(?:-{10,}\n)?"
-    # Claude Code
-    r"|Exit code:? \d+\n"
 )
 _FOOT = re.compile(
     r"<shellId: \S+ completed with exit code -?\d+>|<(?:command )?(?:exited|completed) with exit code -?\d+>"
