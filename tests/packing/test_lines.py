@@ -1,14 +1,19 @@
 """Which lines a fold keeps: the best of the whole log, each name once, byte for byte."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.errors import ConfigError
 from holdfast.packing.lines.features import (
+    FIXED_LINE,
     LINE_FEATURES,
     MOVING_LINE,
     NAME_FEATURES,
     VERSION,
+    LineRater,
+    fixed_line_features,
     line_facts,
     line_key,
     names_in,
@@ -19,6 +24,7 @@ from holdfast.packing.lines.weights import (
     HAND_WEIGHTS,
     Weights,
     built_in_weights,
+    dot,
     read_weights,
     weight_vectors,
 )
@@ -190,3 +196,32 @@ def test_a_line_with_a_name_of_the_users_is_known_by_it():
     in_goal = {line.text: bool(index.line_features(line)[at]) for line in index.lines}
     assert in_goal["def load_settings(path):"]
     assert not in_goal["def save_settings(path):"]
+
+
+LINES = (
+    *("", "  12→\tdef load_settings(path):", "+import os", "-#include <x.h>", "// failed: src/app/main.py"),
+    *("Warning: 3 errors", "src/app/main.py", "日本語 İ faİl", "    return value_1, value_2 # TODO " * 6),
+)
+
+
+@given(
+    st.sampled_from(LINES) | st.text(max_size=60),
+    st.sampled_from(["user", "said", "call", "argument", "result"]),
+    st.sampled_from([None, "read", "grep", "bash", "ls", "edit", "other"]),
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.lists(st.floats(-3, 3), min_size=len(FIXED_LINE), max_size=len(FIXED_LINE)),
+)
+def test_a_rated_line_has_the_weighted_sum_of_its_features(line, origin, kind, row, more, weights):
+    """To the last bit: a fold ranks by it, and a pack must not depend on how it was added up."""
+    facts, rows = line_facts(line), row + more
+    features = fixed_line_features(facts, line, origin, kind, row, rows)
+    assert LineRater(weights, origin, kind, rows).rate(facts, line, row) == dot(weights, features)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_trouble"),
+    [("12 FAILED", True), ("unfailing", False), ("file Not Found", True), ("faİl", True), ("日本 ok", False)],
+)
+def test_trouble_is_found_in_any_case_and_as_a_word(line, is_trouble):
+    assert line_facts(line).is_trouble is is_trouble

@@ -5,7 +5,9 @@ names here is the order in the vectors; a new feature goes to the end, and raise
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 from math import log1p
 from sys import intern
 from typing import Literal
@@ -29,25 +31,35 @@ MAX_NAMES = 12
 MOST_OF_TOKEN = 2
 """Names that are made of what looks like one: a path and its last part."""
 
+LINES_REMEMBERED, WORDS_REMEMBERED = 1024, 2048
+"""Of so many it is remembered what is in them: a long result is read when it is reduced and when it is indexed, and
+most words of a project come again and again."""
+
 _NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|[A-Za-z0-9_][A-Za-z0-9_./@~+\-]{4,}")
 _SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
 _TROUBLE = re.compile(
     r"(?i)\b(?:error|errors|fail|failed|failure|fatal|panic|exception|traceback|undefined|cannot|denied|not found"
     r"|expected|unexpected|warning)\b"
 )
-_LISTED = r"\s*+(?:(?:Line |L)?\d++(?:[→:\t|]|\.(?= ))\s*+)?+(?:[+\-]\s*+)?+"
-_DEFINITION = re.compile(
-    _LISTED + r"(?:(?:export|default|public|private|protected|async|static|pub|abstract)\s)*+"
-    r"(?:func|def|class|type|interface|struct|fn|impl|const|enum|trait|function|var|let)\b"
+_TROUBLE_WORDS = (
+    *"error fail fatal panic exception traceback undefined cannot denied expected warning".split(),
+    "not found",
 )
-_IMPORT = re.compile(_LISTED + r"(?:import|from|package|use|require|#include)\b")
-_COMMENT = re.compile(_LISTED + r"(?://|#|\*|/\*|--|\"\"\")")
+"""One of these is in every word of trouble: most texts, and most lines of the others, have none."""
+_OPENING = re.compile(
+    r"\s*+(?:(?P<number>\d++[→:\t|])\s*+|(?:Line |L)?\d++(?:[→:\t|]|\.(?= ))\s*+)?+(?:[+\-]\s*+)?+(?:"
+    r"(?P<definition>(?:(?:export|default|public|private|protected|async|static|pub|abstract)\s)*+"
+    r"(?:func|def|class|type|interface|struct|fn|impl|const|enum|trait|function|var|let)\b)"
+    r"|(?P<include>#include\b)|(?P<import>(?:import|from|package|use|require)\b)"
+    r"|(?P<comment>//|#|\*|/\*|--|\"\"\"))?"
+)
+"""How a line begins, after the marks of a listing or a diff. It matches every line."""
 _NUMBERED = re.compile(
     r"\s*+(?:(?=\d*+[^\s:\d])[^\s:]++:|Line |L)?\d++(?:\s?[→:|\t\-]|\.(?=\s))|[+\- ]\s?(?=\S)"
 )
 _OWN_NUMBER = re.compile(r"\s*+(?:Line |L)?\d++(?:[→|\t]|\.(?=\s)|[:\-](?!\d))")
 """The number of a line in a listing: no part of the names in the line."""
-_NUMBER = re.compile(r"\s*\d+[→:\t|]")
+_WIDE = re.compile("[\u3000-\U0010ffff]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z]{1,5}$")
 _CODE = re.compile(r"[0-9a-f\-]{7,}|[\d.,:\-TZ+]+")
@@ -72,19 +84,35 @@ class LineFacts(Struct, frozen=True, gc=False):
     is_lone: bool
 
 
+@lru_cache(LINES_REMEMBERED)
 def line_facts(line: str) -> LineFacts:
     names = names_in(line)
+    opening = _OPENING.match(line)
+    assert opening is not None, "it matches every line"
+    kind = opening.lastgroup
     return LineFacts(
         line_key(line),
         names,
         rough_tokens(line),
-        _DEFINITION.match(line) is not None,
-        _TROUBLE.search(line) is not None,
-        _IMPORT.match(line) is not None,
-        _COMMENT.match(line) is not None,
-        _NUMBER.match(line) is not None,
+        kind == "definition",
+        _is_trouble(line),
+        kind in ("import", "include"),
+        kind in ("comment", "include"),
+        opening["number"] is not None,
         bool(names) and _is_lone(line, names),
     )
+
+
+def _is_trouble(line: str) -> bool:
+    lower = line.lower()
+    for word in _TROUBLE_WORDS:
+        if word in lower:
+            break
+    else:
+        # These two are an `i` to a pattern that ignores case, and to nothing else here.
+        if line.isascii() or not ("İ" in line or "ı" in line):
+            return False
+    return _TROUBLE.search(line) is not None
 
 
 def line_key(line: str) -> str:
@@ -116,17 +144,20 @@ def names_on(lines: Iterable[str]) -> set[str]:
 
 
 def _names_among(tokens: Iterable[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for token in tokens:
-        name = intern(token.rstrip(_EDGES))
-        if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
-            continue
-        found[name] = None
-        if "/" in name:
-            last = name.rsplit("/", 1)[1]
-            if len(last) >= SHORTEST_NAME and _SHAPE.search(last):
-                found[last] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(chain.from_iterable(map(_names_of, tokens))))
+
+
+@lru_cache(WORDS_REMEMBERED)
+def _names_of(token: str) -> tuple[str, ...]:
+    """The names that are made of what looks like one: itself, and the last part of a path."""
+    name = intern(token.rstrip(_EDGES))
+    if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
+        return ()
+    if "/" not in name:
+        return (name,)
+    last = intern(name.rsplit("/", 1)[1])
+    has_last = len(last) >= SHORTEST_NAME and _SHAPE.search(last)
+    return (name, last) if has_last else (name,)
 
 
 def is_crowd(line: str, names: tuple[str, ...]) -> bool:
@@ -139,13 +170,14 @@ def rough_tokens(line: str) -> int:
     stripped = line.strip()
     if stripped.isascii():
         return len(stripped) // 4 + 2
-    return len(stripped) // 4 + sum(character > "\u2fff" for character in stripped) + 2
+    return len(stripped) // 4 + len(_WIDE.findall(stripped)) + 2
 
 
 def _is_lone(line: str, names: tuple[str, ...]) -> bool:
-    longest = max(names, key=len)
-    if any(name not in longest for name in names):
-        return False
+    longest = names[0] if len(names) == 1 else max(names, key=len)
+    for name in names:
+        if name not in longest:
+            return False
     return _WORD.search(line.replace(longest, " ")) is None
 
 
@@ -157,6 +189,8 @@ FIXED_LINE = (
     "first_rows", "last_rows", "log_rows", "added", "removed", "numbered", "lone",
 )  # fmt: skip
 """Features of a line that never change."""
+_OF_TEXT = FIXED_LINE.index("log_size")
+"""Features before this one are the same for all lines of a text."""
 MOVING_LINE = ("log_age", "log_repeats", "in_goal", "file_changed", "log_file_age", "file_changed_since")
 """Features of a line that change as the log grows."""
 LINE_FEATURES = (*FIXED_LINE, *MOVING_LINE)
@@ -214,6 +248,54 @@ def fixed_line_features(
         facts.is_numbered,
         facts.is_lone,
     )
+
+
+class LineRater:
+    """What `fixed_line_features` of the lines of one text come to, weighted, written out because it is computed for
+    every line of a log. Features that are 0 are left out; the others are added up in their order."""
+
+    def __init__(
+        self, weights: Sequence[float], origin: LineOrigin, kind: ToolKind | None, rows: int
+    ) -> None:
+        plain = LineFacts("", (), 0, *(False,) * 6)
+        shared = fixed_line_features(plain, "", origin, kind, EDGE_ROWS, 0)[:_OF_TEXT]
+        self._shared = [weight * value for weight, value in zip(weights, shared, strict=False) if value]
+        self._weights = weights[_OF_TEXT:]
+        self._rows = rows
+        self._of_rows = weights[FIXED_LINE.index("log_rows")] * log1p(rows)
+
+    def rate(self, facts: LineFacts, line: str, row: int) -> float:
+        (
+            of_size, if_long, of_indent, if_definition, if_trouble, if_import, if_comment, of_names,
+            if_first, if_last, _, if_added, if_removed, if_numbered, if_lone,
+        ) = self._weights  # fmt: skip
+        terms = [*self._shared, of_size * log1p(facts.size)]
+        if facts.size > LONG_LINE:
+            terms.append(if_long)
+        terms.append(of_indent * log1p(len(line) - len(line.lstrip())))
+        if facts.is_definition:
+            terms.append(if_definition)
+        if facts.is_trouble:
+            terms.append(if_trouble)
+        if facts.is_import:
+            terms.append(if_import)
+        if facts.is_comment:
+            terms.append(if_comment)
+        terms.append(of_names * log1p(len(facts.names)))
+        if row < EDGE_ROWS:
+            terms.append(if_first)
+        if row >= self._rows - EDGE_ROWS:
+            terms.append(if_last)
+        terms.append(self._of_rows)
+        if line.startswith("+"):
+            terms.append(if_added)
+        elif line.startswith("-"):
+            terms.append(if_removed)
+        if facts.is_numbered:
+            terms.append(if_numbered)
+        if facts.is_lone:
+            terms.append(if_lone)
+        return float(sum(terms))
 
 
 def fixed_name_features(name: str, own: bool) -> tuple[float, ...]:

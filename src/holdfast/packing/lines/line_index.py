@@ -3,7 +3,9 @@
 Rule: it grows item by item and in order; what it knows at an item is the same however the log was read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from math import exp, log1p
 
 from msgspec import Struct
@@ -13,7 +15,7 @@ from holdfast.packing.lines.features import (
     RECENT_STEPS,
     LineFacts,
     LineOrigin,
-    fixed_line_features,
+    LineRater,
     fixed_name_features,
     is_crowd,
     line_facts,
@@ -67,7 +69,7 @@ class IndexedName(Struct, gc=False):
     in_definition: bool = False
     item: int = -1
     seen: float | None = None
-    """The part of its worth that changes when it is seen again; None where nobody asked since."""
+    """Its worth but for what changes with every step; None where nobody asked since it was seen."""
 
 
 class LogLineIndex:
@@ -117,47 +119,52 @@ class LogLineIndex:
 
     def _read(self, passage: Passage) -> None:
         lines, source = passage.lines, passage.source
+        rater = LineRater(self.weights.fixed_line, source.origin, source.kind, source.rows)
+        seen: list[LineFacts] = []
         for row in range(source.rows):
             number = source.first_row + row
             line = lines[number]
             if len(line) > LONGEST_LINE:
                 continue
             facts = line_facts(line)
-            self._see(facts, source.origin)
+            seen.append(facts)
             if len(facts.key) >= SHORTEST_LINE:
-                fixed = fixed_line_features(facts, line, source.origin, source.kind, row, source.rows)
                 is_weak = facts.is_lone or is_crowd(line, facts.names)
-                worth = dot(self.weights.fixed_line, fixed)
+                worth = rater.rate(facts, line, row)
                 self.lines.append(
                     IndexedLine(source, number, line, facts.key, facts.names, facts.size, is_weak, worth)
                 )
                 self.repeats[facts.key] = self.repeats.get(facts.key, 0) + 1
+        self._see(seen, source.origin)
         if source.origin == "user":
             self.goal.update(names_in("\n".join(lines)))
 
-    def _see(self, facts: LineFacts, origin: LineOrigin) -> None:
-        step = self.step
-        for text in facts.names:
+    def _see(self, lines: Sequence[LineFacts], origin: LineOrigin) -> None:
+        """Note the names of some lines of one passage."""
+        step, own = self.step, origin in ("said", "call", "argument")
+        for text, count in Counter(chain.from_iterable(facts.names for facts in lines)).items():
             name = self.names.get(text)
             if name is None:
-                own = origin in ("said", "call", "argument")
                 fixed = dot(self.weights.fixed_name, fixed_name_features(text, own))
                 name = self.names[text] = IndexedName(step, step, fixed, own)
             name.last = step
             name.seen = None
-            name.count += 1
+            name.count += count
             if name.item != self._item:
                 name.item = self._item
                 name.messages += 1
             if origin in ("call", "argument"):
-                name.used += 1
+                name.used += count
                 name.used_last = step
             elif origin == "said":
-                name.said += 1
+                name.said += count
             elif origin == "user":
                 name.by_user = True
-            name.in_trouble |= facts.is_trouble
-            name.in_definition |= facts.is_definition
+        for facts in lines:
+            if facts.is_trouble or facts.is_definition:
+                for text in facts.names:
+                    self.names[text].in_trouble |= facts.is_trouble
+                    self.names[text].in_definition |= facts.is_definition
 
     def _note_files(self, step: Step) -> None:
         for call_id, use in step.uses.items():
@@ -226,33 +233,36 @@ class LogLineIndex:
                 score += of_repeats * log1p(repeats - 1)
             yield score if outside(line.names) else score + of_goal
 
-    def name_values(self, lines: Iterable[IndexedLine]) -> Mapping[str, float]:
+    def name_values(self, lines: Iterable[IndexedLine]) -> dict[str, float]:
         """What names are worth where they are not shown yet, those of these lines among them."""
-        values, names = self._name_values, self.names
-        for line in lines:
-            for text in line.names:
-                if text not in values:
-                    score = self.name_score(text, names[text]) if len(text) >= SHORTEST_NAME else None
-                    values[text] = 0.0 if score is None else exp(score)
+        values = self._name_values
+        unknown = set(chain.from_iterable([line.names for line in lines])).difference(values)
+        long = [text for text in unknown if len(text) >= SHORTEST_NAME]
+        values.update(dict.fromkeys(unknown, 0.0))
+        values.update(zip(long, map(exp, self.name_scores(long)), strict=True))
         return values
 
-    def name_score(self, text: str, name: IndexedName) -> float:
-        """The weighted sum of `name_features`, written out here because a fold computes it thousands of
-        times."""
-        if name.seen is None:
-            name.seen = dot(self.weights.seen_name, _seen_features(name))
+    def name_scores(self, texts: Iterable[str]) -> Iterator[float]:
+        """The weighted sum of `name_features` of each, written out here because a fold computes it for every name
+        of the log."""
         of_age, if_lately, if_touched, if_changed, of_steps, if_new = self.weights.moving_name
-        step = self.step
-        score = name.fixed + name.seen + of_age * log1p(step - name.last) + of_steps * log1p(step)
-        if name.used and step - name.used_last <= RECENT_STEPS:
-            score += if_lately
-        if step - name.first <= NEW:
-            score += if_new
-        if paths := self._paths(text):
-            score += if_touched
-            if any(path in self._changes for path in paths):
-                score += if_changed
-        return score
+        step, names = self.step, self.names
+        ages = [of_age * log1p(age) for age in range(step + 1)]
+        steps = of_steps * log1p(step)
+        for text in texts:
+            name = names[text]
+            if name.seen is None:
+                name.seen = name.fixed + dot(self.weights.seen_name, _seen_features(name))
+            score = name.seen + ages[step - name.last] + steps
+            if name.used and step - name.used_last <= RECENT_STEPS:
+                score += if_lately
+            if step - name.first <= NEW:
+                score += if_new
+            if ("." in text or "/" in text) and (paths := self._paths(text)):
+                score += if_touched
+                if any(path in self._changes for path in paths):
+                    score += if_changed
+            yield score
 
 
 def _seen_features(name: IndexedName) -> tuple[float, ...]:

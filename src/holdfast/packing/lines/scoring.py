@@ -35,21 +35,33 @@ class LineScores:
         self, line_index: LogLineIndex, lines: Sequence[IndexedLine], covered: Iterable[str] = ()
     ) -> None:
         self._lines = lines
-        self._name_values = line_index.name_values(lines)
-        self._covered = set(covered)
+        self._name_values = {**line_index.name_values(lines)}
+        """What each name is still worth: nothing once it is covered."""
+        self._hide(self._name_values.keys() & covered)
         scores = zip(lines, line_index.line_scores(lines), strict=True)
         self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:
         line = self._lines[at]
-        values, covered = self._name_values, self._covered
-        names = sum([values[name] for name in line.names if name not in covered])
+        names = sum(map(self._name_values.__getitem__, line.names))
         return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
+
+    def of_all(self) -> list[float]:
+        """`of` every line, in one go."""
+        value = self._name_values.__getitem__
+        sums = [sum(map(value, line.names)) for line in self._lines]
+        return [
+            (quote + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
+            for line, quote, names in zip(self._lines, self._quotes, sums, strict=True)
+        ]
 
     def cover(self, line: IndexedLine) -> None:
         if not line.is_weak:
-            self._covered.update(line.names)
+            self._hide(line.names)
+
+    def _hide(self, names: Iterable[str]) -> None:
+        self._name_values.update(dict.fromkeys(names, 0.0))
 
 
 TOKENS_A_LINE = 26
@@ -68,9 +80,9 @@ def evict_lines(line_index: LogLineIndex, most: int, *, is_quick: bool = True) -
     if len(lines) <= (most + most // 2 if is_quick else 2 * most):
         return
     shown = {at for at, line in enumerate(lines) if line.number in kept.get(line.source.place, ())}
-    scores = LineScores(line_index, lines)
+    scores = LineScores(line_index, lines).of_all()
     others = (at for at in range(len(lines)) if at not in shown)
-    shown.update(nlargest(max(most - len(shown), most // 2), others, key=scores.of))
+    shown.update(nlargest(max(most - len(shown), most // 2), others, key=scores.__getitem__))
     line_index.remember([lines[at] for at in sorted(shown)])
 
 
@@ -109,7 +121,7 @@ class LineChooser:
         self._found = candidate_lines(line_index, folded, view)
         self._scores = LineScores(line_index, self._found, view.names)
         self._prices = prices
-        self._heap = [(-self._scores.of(at), at) for at in range(len(self._found))]
+        self._heap = [(-score, at) for at, score in enumerate(self._scores.of_all())]
         heapify(self._heap)
         self._taken: list[int] = []
         self._headings: dict[int, int] = {}

@@ -13,7 +13,7 @@ from holdfast.ids import text_id
 from holdfast.line_ranges import written_ranges
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.features import (
-    fixed_line_features,
+    LineRater,
     fixed_name_features,
     is_crowd,
     line_facts,
@@ -59,6 +59,7 @@ LOOKED_AT = 400
 def _score_lines(lines: Sequence[str], use: ToolUse, weights: WeightVectors) -> list[float]:
     """For each line of a result."""
     names: dict[str, float] = {}
+    rater = LineRater(weights.fixed_line, "result", use.kind, len(lines))
 
     def name_worth(name: str) -> float:
         if len(name) < SHORTEST_NAME:
@@ -70,8 +71,7 @@ def _score_lines(lines: Sequence[str], use: ToolUse, weights: WeightVectors) -> 
 
     def line_worth(row: int, line: str) -> float:
         facts = line_facts(line)
-        fixed = fixed_line_features(facts, line, "result", use.kind, row, len(lines))
-        quote = exp(dot(weights.fixed_line, fixed)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
+        quote = exp(rater.rate(facts, line, row)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
         named = sum(map(name_worth, facts.names))
         is_weak = facts.is_lone or is_crowd(line, facts.names)
         return quote + (named * WEAK_SHARE if is_weak else named)
