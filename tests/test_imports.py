@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": VALUES | {"packing"},
     "sender": VALUES | {"packing", "wire", "recall", "store"},
     "session": VALUES | {"views", "packing", "wire", "recall", "store", "log", "sender", "tokenizers"},
+    "list_packing": VALUES | {"packing", "wire", "recall", "store", "log", "sender", "session", "tokenizers"},
     "prices": VALUES,
     "models": VALUES | {"packing", "wire", "redaction", "prices", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models", "session"},

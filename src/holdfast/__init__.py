@@ -15,7 +15,7 @@ _HOMES = {
     "Profile": "holdfast.packing.profile",
     "ScriptedModel": "holdfast.models.scripted",
     "Session": "holdfast.session",
-    "pack": "holdfast.session",
+    "pack": "holdfast.list_packing",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

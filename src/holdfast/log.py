@@ -80,7 +80,6 @@ class Log:
     @classmethod
     def import_recording(cls, store: Store, recording: Recording, *, redact: Redact | None = None) -> "Log":
         """A recording as a log, whole or not at all. The same recording gives the same log, once."""
-        log = cls(store, "", Redactor.chosen(redact, None))
         name = f"recording `{recording.id}`"
         if not recording.events or not isinstance(recording.events[0].event, LogStarted):
             raise InputError(f"{name} does not open with `LogStarted`")
@@ -89,11 +88,7 @@ class Log:
                 raise InputError(
                     f"event {index} of {name} follows event {recorded.after}, which is not before it"
                 )
-        notes = [Recorded(Noted("import", note)) for note in recording.notes]
-        prepared = log._prepared([*recording.events, *notes])
-        log.id = _recording_id(recording, prepared)
-        log.existed = not log._start(prepared)
-        return log
+        return RecordingImport(redact).writer(recording)(store)
 
     @property
     def info(self) -> LogInfo:
@@ -158,6 +153,36 @@ class Log:
         assert isinstance(started, LogStarted), "the first event of a log is LogStarted"
         head = LogHead(self.id, started.title, started.source, started.origin, started.schema, draft.at)
         return bool(self.store.create(head, [draft for _, draft in prepared]))
+
+
+class RecordingImport:
+    """Imports of one recording that grows: each event is redacted and encoded once."""
+
+    def __init__(self, redact: Redact | None) -> None:
+        self._redaction = Redactor.chosen(redact, None)
+        self._prepared: list[Prepared] = []
+
+    def read(self, recording: Recording) -> list[Event]:
+        """The events that came since the last time, as a reader of the log will read them."""
+        known = len(self._prepared)
+        self._prepared += [_prepare(item, self._redaction) for item in recording.events[known:]]
+        return [event for event, _ in self._prepared[known:]]
+
+    def writer(self, recording: Recording) -> Callable[[Store], Log]:
+        """Writes the recording as it is now: whole, with its notes, or not at all."""
+        self.read(recording)
+        known, redaction = tuple(self._prepared), self._redaction
+
+        def write(store: Store) -> Log:
+            # The title in the first event may be that of a later message.
+            notes = (Recorded(Noted("import", note)) for note in recording.notes)
+            first, *last = (_prepare(item, redaction) for item in (recording.events[0], *notes))
+            prepared = [first, *known[1:], *last]
+            log = Log(store, _recording_id(recording, prepared), redaction)
+            log.existed = not log._start(prepared)  # noqa: SLF001 - its own module
+            return log
+
+        return write
 
 
 def export_log(log: Log) -> Iterator[bytes]:

@@ -3,7 +3,8 @@
 Rule: nothing leaves the process without passing it. A pack that fails is our fault, not the user's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
@@ -21,7 +22,15 @@ from holdfast.wire.openai import join_openai, openai_message, openai_tool, to_op
 Provider = Literal["openai", "anthropic"]
 
 
-class Packed(Struct, frozen=True):
+class PackRecord(Struct, frozen=True):
+    """A pack with every cut by its id, and the log and store that have the text."""
+
+    pack: Pack
+    store: Store
+    log: str = ""
+
+
+class Packed(Struct, frozen=True, dict=True):
     """A request's messages, ready to send, and the account of what they leave out."""
 
     provider: Provider
@@ -29,19 +38,31 @@ class Packed(Struct, frozen=True):
     system: list[WireDict] | None
     """Anthropic's `system` field; None for OpenAI, which has system messages instead."""
     tools: list[WireDict]
-    pack: Pack
-    store: Store
-    log: str = ""
+    tokens: int
+    """Tokens of the whole request: messages, system prompt and tools."""
+    make_record: Callable[[], PackRecord]
+    """Called when a cut or a text is asked for: most packs are only sent."""
+
+    @cached_property
+    def record(self) -> PackRecord:
+        return self.make_record()
+
+    @property
+    def pack(self) -> Pack:
+        return self.record.pack
+
+    @property
+    def store(self) -> Store:
+        return self.record.store
+
+    @property
+    def log(self) -> str:
+        return self.record.log
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
         """What was left out or shortened, each with the id that brings it back."""
         return self.pack.cuts
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the whole request: messages, system prompt and tools."""
-        return self.pack.tokens
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -57,16 +78,19 @@ class Packed(Struct, frozen=True):
 class Sender:
     """Writes packs in one provider's format. What a pack shares with the one before is not written again."""
 
-    def __init__(self, provider: Provider, store: Store, log: str = "") -> None:
+    def __init__(self, provider: Provider) -> None:
         self.provider: Provider = provider
-        self._store = store
-        self._log = log
         self._written: dict[int, _Written] = {}
         self._passed: tuple[Message, ...] = ()
         """What passed the validator last."""
 
-    def send(self, pack: Pack) -> Packed:
-        """The pack, checked. Raises HoldfastError if the provider would refuse it."""
+    def send(self, pack: Pack, store: Store, log: str = "") -> Packed:
+        """The pack, checked; `store` has what it leaves out. Raises HoldfastError if the provider would refuse
+        it."""
+        return self.send_recorded(pack, lambda: PackRecord(pack, store, log))
+
+    def send_recorded(self, pack: Pack, make_record: Callable[[], PackRecord]) -> Packed:
+        """`send`, where the record is made only if it is asked for."""
         sent = pack.messages
         write = openai_message if self.provider == "openai" else anthropic_message
         known = self._written.get
@@ -80,7 +104,7 @@ class Sender:
         if not all(isinstance(m, SystemMessage) for m in sent):
             self._check(sent, written, system or None, tools)
         self._passed = sent
-        return Packed(self.provider, messages, system or None, tools, pack, self._store, self._log)
+        return Packed(self.provider, messages, system or None, tools, pack.tokens, make_record)
 
     def _join(self, written: "Iterable[_Written]") -> list[WireDict]:
         copies = [one.copies() for one in written]

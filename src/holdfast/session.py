@@ -15,10 +15,8 @@ from holdfast.messages import ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.folding.fold_plan import plan_fold
 from holdfast.packing.lines.weights import HINT, Weights, read_weights
-from holdfast.packing.log_walk import walk_log
-from holdfast.packing.pack import pack as pack_window
+from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
 from holdfast.recall import RECALL_TOOL, answer_recall, call_arguments
 from holdfast.sender import Packed, Provider, Sender
@@ -27,47 +25,7 @@ from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
 from holdfast.wire.content_blocks import WireDict, tool_definitions
 from holdfast.wire.foreign_json import Losses
-from holdfast.wire.message_lists import events_from_message, recording_from_messages
-from holdfast.wire.openai import openai_tool
-
-
-def pack(
-    messages: Sequence[WireDict],
-    *,
-    budget: int | str | None = None,
-    profile: str | Profile = "code",
-    weights: Weights | Path | str | None = None,
-    system: str | list[WireDict] | None = None,
-    tools: Sequence[WireDict] | None = (),
-    model: str = "",
-    to: Provider | None = None,
-) -> Packed:
-    """A list of OpenAI or Anthropic messages, packed: in the format they came in, or in that of `to`.
-
-    Call it again with a longer list: the same folds are made again, so that the provider's cache keeps working.
-
-    - `budget`: the context window in tokens, such as 32000 or "32k", reply included; by default the profile's.
-    - `profile`: "code", "rich", "lean" or another name, or a `Profile`.
-    - `system`: a system prompt that is not among the messages.
-    - `tools`: definitions that the request will carry; Recall is added to them.
-    - `model`: says in which vocabulary tokens are counted.
-    - `weights`: rank lines in place of the profile's; a path names a file that `holdfast fit` wrote.
-
-    Raises InputError for messages that no provider would take, and ContextOverflow if even the least does not fit.
-    """
-    tools = tools or ()
-    own = _provider(to) if to is not None else None
-    _check_names(tool_definitions([*tools], Losses()))
-    offered = [*tools, openai_tool(RECALL_TOOL)]
-    recording = recording_from_messages(messages, system=system, tools=offered)
-    settings, ranking = choose_profile(profile, budget), choose_weights(weights)
-    store = MemoryStore()
-    log = Log.import_recording(store, recording, redact=_redact(settings))
-    window, folds = walk_log(settings, counter_for_model(model), path(log.entries()), ranking)
-    for fold in folds:
-        log.keep_indices(fold)
-    detected: Provider = "anthropic" if recording.source == "anthropic" else "openai"
-    return _sent(Sender(own or detected, store, log.id), window.view())
+from holdfast.wire.message_lists import events_from_message
 
 
 class Session:
@@ -94,13 +52,13 @@ class Session:
     ) -> None:
         self.profile = choose_profile(profile, budget)
         self._weights = choose_weights(weights)
-        self.to = _provider(to)
+        self.to = check_provider(to)
         own = tuple(tool for tool in tools or () if isinstance(tool, ToolDefinition))
         definitions = own or tool_definitions([*(tools or ())], Losses())
-        _check_names(definitions)
+        check_tool_names(definitions)
         opened = SqliteStore(store) if isinstance(store, Path | str) else store
         self.store: Store = MemoryStore() if opened is None else opened
-        redact = _redact(self.profile)
+        redact = choose_redaction(self.profile)
         try:
             # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
             self.store.info(log)
@@ -109,7 +67,7 @@ class Session:
         else:
             self.log = Log.open(self.store, log, redact=redact)
         self._counter = counter_for_model(model)
-        self._sender = Sender(to, self.store, self.log.id)
+        self._sender = Sender(to)
         self._names: dict[str, str] = {}
         self._entries = 0
         """How many entries of the log are known, whichever chain they are of."""
@@ -154,7 +112,7 @@ class Session:
         Raises InputError where nothing was said yet, and ContextOverflow where nothing more can be left out.
         """
         self.make_room()
-        return _sent(self._sender, self.window.view())
+        return check_messages(self._sender.send(pack(self.window.view()), self.store, self.log.id))
 
     def make_room(self) -> Folded | None:
         """Fold, if a fold is due. Raises ContextOverflow where nothing more can be left out."""
@@ -217,7 +175,7 @@ def choose_weights(weights: Weights | Path | str | None) -> Weights | None:
         raise InputError(f"the weights {file} cannot be read: {error.strerror}", hint=HINT) from None
 
 
-def _provider(name: str) -> Provider:
+def check_provider(name: str) -> Provider:
     found: Provider | None = next((p for p in get_args(Provider) if p == name), None)
     if found is None:
         known = ", ".join(f"`{p}`" for p in get_args(Provider))
@@ -225,7 +183,7 @@ def _provider(name: str) -> Provider:
     return found
 
 
-def _check_names(tools: Sequence[ToolDefinition]) -> None:
+def check_tool_names(tools: Sequence[ToolDefinition]) -> None:
     if any(tool.name == RECALL_TOOL.name for tool in tools):
         raise InputError(
             f"the tool name `{RECALL_TOOL.name}` is taken: every pack brings a tool of that name",
@@ -233,8 +191,8 @@ def _check_names(tools: Sequence[ToolDefinition]) -> None:
         )
 
 
-def _sent(sender: Sender, view: WindowView) -> Packed:
-    packed = sender.send(pack_window(view))
+def check_messages(packed: Packed) -> Packed:
+    """The pack, if anything was said. Raises InputError where nothing was."""
     if not packed.messages:
         raise InputError(
             "there is nothing to pack: no message says anything",
@@ -243,6 +201,6 @@ def _sent(sender: Sender, view: WindowView) -> Packed:
     return packed
 
 
-def _redact(profile: Profile) -> Callable[[str], str] | None:
+def choose_redaction(profile: Profile) -> Callable[[str], str] | None:
     """What a log uses on every string: None for the default rules, the identity where a profile wants none."""
     return None if profile.redact else str

@@ -105,7 +105,7 @@ class Work:
         packed = self.session.pack()
         assert packed.tokens <= packed.pack.limit
         for provider in ("openai", "anthropic"):
-            Sender(provider, MemoryStore()).send(packed.pack)
+            Sender(provider).send(packed.pack, MemoryStore())
         assert_no_two_assistants_in_a_row(packed)
         assert_users_are_shown_or_led_back_to(self.session, packed)
         assert_the_request_of_the_round_is_on_view(self.session, packed)

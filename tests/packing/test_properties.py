@@ -105,7 +105,7 @@ def assert_legal(request: Request) -> None:
     if all(isinstance(m, SystemMessage) for m in messages):
         return
     for provider in ("openai", "anthropic"):
-        Sender(provider, MemoryStore()).send(request.pack)
+        Sender(provider).send(request.pack, MemoryStore())
 
 
 def assert_results_follow_their_calls(request: Request) -> None:

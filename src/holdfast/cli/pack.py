@@ -92,7 +92,7 @@ def command(
     began = time.perf_counter()
     walked = walk_recording(ctx, source, model, keep=not no_store)
     log, window, folds = walked.log, walked.window, walked.folds
-    sent = Sender(to, log.store, log.id).send(pack(window.view()))
+    sent = Sender(to).send(pack(window.view()), log.store, log.id)
     for fold in folds if not no_store else ():
         log.keep_indices(fold)
     seconds = time.perf_counter() - began

@@ -17,18 +17,48 @@ from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 
 
+class LogWalk:
+    """A walk that can go on: entries are added as they come, and folds planned as in one walk over all of them."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.folds: list[Folded] = []
+        self._is_planned = False
+        """Whether a fold was planned since the last entry."""
+        self._folded_at = -1
+        """How many entries had been added at the last fold."""
+        self._entries = 0
+
+    def add(self, entry: Entry) -> None:
+        if isinstance(entry.event, AssistantReplied):
+            self.make_room()
+        self.window.add(entry)
+        self._entries += 1
+        self._is_planned = False
+
+    def make_room(self) -> None:
+        """Fold if a fold is due, as before a request. Once: a walk has no second fold in one place."""
+        if not self._is_planned:
+            self._is_planned = True
+            folds = fold_if_due(self.window)
+            self.folds += folds
+            self._folded_at = self._entries if folds else self._folded_at
+
+    def goes_on_with(self, event: Event) -> bool:
+        """Whether the walk so far is also the beginning of one over more entries, the next with this event. It is
+        not where a fold was made for a request that, as it turns out, nobody made."""
+        return self._folded_at < self._entries or isinstance(event, AssistantReplied)
+
+
 def walk_log(
     profile: Profile, counter: TokenCounter, entries: Iterable[Entry], weights: Weights | None = None
 ) -> tuple[Window, list[Folded]]:
     """The window after all entries, ready to pack, and the folds made on the way."""
-    window = Window(profile, counter, weights=weights)
-    folds: list[Folded] = []
+    walk = LogWalk(Window(profile, counter, weights=weights))
     for entry in entries:
-        if isinstance(entry.event, AssistantReplied):
-            folds += fold_if_due(window)
-        window.add(entry)
-    folds += fold_if_due(window)
-    return window, folds
+        walk.add(entry)
+    walk.make_room()
+    return walk.window, walk.folds
 
 
 def fold_if_due(window: Window) -> list[Folded]:

@@ -4,7 +4,9 @@ Rule: pure. Same view, same bytes; and never over the limit, or ContextOverflow 
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from holdfast.errors import ContextOverflow
 from holdfast.messages import AssistantMessage, Message, SystemMessage, UserMessage
@@ -12,6 +14,7 @@ from holdfast.numbers import grouped
 from holdfast.packing.layers import LAYER_NAMES, Cut, Layer, Pack
 from holdfast.packing.rendering.blocks import BRIDGE
 from holdfast.packing.view import WindowView
+from holdfast.views.transcript import Repair
 
 
 def pack(view: WindowView) -> Pack:
@@ -37,8 +40,22 @@ def pack(view: WindowView) -> Pack:
         limit=profile.hard_limit,
         trigger=profile.trigger,
         cut_groups=(*view.cut_groups, *(b.cuts for b in view.waiting), _repair_cuts(view)),
-        notes=tuple(f"{r.rule}: {r.detail} ({r.entry})" for r in view.transcript.repairs),
+        notes=tuple(_note(repair, repair.entry) for repair in view.transcript.repairs),
     )
+
+
+def rename_entries(pack: Pack, repairs: Iterable[Repair], ids: Mapping[str, str]) -> Pack:
+    """The pack with other ids of entries: no message shows one, but the account of cuts and repairs does."""
+    groups = (
+        tuple(Cut(ids[c.entry], c.what, c.rule, c.before, c.after, ids.get(c.id, c.id)) for c in group)
+        for group in pack.cut_groups
+    )
+    notes = tuple(_note(repair, ids[repair.entry]) for repair in repairs)
+    return replace(pack, cut_groups=tuple(groups), notes=notes)
+
+
+def _note(repair: Repair, entry: str) -> str:
+    return f"{repair.rule}: {repair.detail} ({entry})"
 
 
 def _check_stable_cap(view: WindowView, tool_tokens: int) -> None:

@@ -4,6 +4,7 @@ Rule: nothing is repaired, message by message; what could not be kept is said in
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -14,7 +15,7 @@ from holdfast.wire.anthropic import anthropic_events
 from holdfast.wire.content_blocks import SYSTEM_ROLES, split_system, system_text
 from holdfast.wire.foreign_json import Losses, is_too_deep, items, obj, text
 from holdfast.wire.openai import openai_events
-from holdfast.wire.recording_builder import RecordingBuilder, content_id
+from holdfast.wire.recording_builder import ID_BYTES, RecordingBuilder, encode_in_order
 
 NEUTRAL = "neutral"
 OPENAI = "openai"
@@ -65,20 +66,41 @@ def _distinct_format(messages: Sequence[Json]) -> str | None:
 
 def read_message_list(value: Json, builder: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
     """A recording from a list of messages, or from a request that has one, in the builder's format."""
-    is_anthropic = builder.source == ANTHROPIC
     request = request_of(obj(value))
     messages = items(request.get("messages", value))
+    turns = _set_up(builder, request, messages)
+    _read_turns(builder, messages, turns)
+    return _finish(builder, messages, turns, id, meta={"model": request.get("model")})
+
+
+def _set_up(builder: RecordingBuilder, request: dict[str, Json], messages: list[Json]) -> int:
+    """Reads the system prompt and the tools. Returned is where the messages begin that are not of the prompt."""
     losses = builder.losses
     opening, rest = split_system(messages, losses)
-    if is_anthropic and len(blocks := items(request.get("system"))) > 1:
+    if builder.source == ANTHROPIC and len(blocks := items(request.get("system"))) > 1:
         losses.add("joined into one system prompt", "system blocks", len(blocks))
     system = [system_text(request.get("system"), losses), opening]
     builder.set_up("\n\n".join(filter(None, system)), request.get("tools") or request.get("functions"))
-    read = anthropic_events if is_anthropic else openai_events
-    for place, message in enumerate(rest, len(messages) - len(rest)):
-        builder.extend(read(obj(message), builder.names, losses, opening=False), place=place)
+    return len(messages) - len(rest)
+
+
+def _read_turns(builder: RecordingBuilder, messages: list[Json], start: int) -> None:
+    read = anthropic_events if builder.source == ANTHROPIC else openai_events
+    for place, message in enumerate(messages[start:], start):
+        builder.extend(read(obj(message), builder.names, builder.losses, opening=False), place=place)
+
+
+def _finish(
+    builder: RecordingBuilder,
+    messages: list[Json],
+    turns: int,
+    id: str,  # noqa: A002
+    meta: dict[str, Json] | None = None,
+) -> Recording:
+    """The recording; an error where the messages say nothing, from `turns` on or before."""
+    opening = split_system(messages[:turns], Losses())[0]
     if messages and builder.is_empty() and not opening:
-        roles = ("user", "assistant") if is_anthropic else OPENAI_ROLES
+        roles = ("user", "assistant") if builder.source == ANTHROPIC else OPENAI_ROLES
         for place, message in enumerate(map(obj, messages)):
             if (role := message.get("role")) in roles:
                 builder.refuse(
@@ -86,7 +108,80 @@ def read_message_list(value: Json, builder: RecordingBuilder, id: str = "") -> R
                     hint="`content` must be a non-empty string or a list of parts",
                 )
         builder.refuse("has no message with a known role", hint=f"the roles are {', '.join(roles)}")
-    return builder.finish(id, meta={"model": request.get("model")})
+    return builder.finish(id, meta=meta)
+
+
+def listed(messages: Sequence[dict[str, Json]]) -> list[Json]:
+    """The messages as a list of our own; an error for what cannot be one."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise InputError(
+            f"the messages are of type `{type(messages).__name__}`, not a list.",
+            hint='pass a list such as [{"role": "user", "content": "Fix the parser."}].',
+        )
+    return list(messages)
+
+
+class MessageListReader:
+    """Reads a list of OpenAI or Anthropic messages into a recording, and what is appended to the list later.
+
+    The formats are told apart by shape unless `format` is given.
+    """
+
+    def __init__(
+        self,
+        messages: list[Json],
+        *,
+        system: str | list[dict[str, Json]] | None = None,
+        tools: Sequence[dict[str, Json]] | None = None,
+        format: str | None = None,  # noqa: A002
+    ) -> None:
+        self._replaced = Losses()
+        request = {"messages": messages, "system": system, "tools": list(tools or ())}
+        request = _checked_json(request, self._replaced)
+        self._messages: list[Json] = [*request["messages"]]
+        self.source = _checked_format(self._messages, format, "message {}")
+        self._is_settled = bool(format or _distinct_format(self._messages))
+        """Whether no later message can change the format."""
+        self._notes = [*self._replaced.sentences()]
+        self._builder = RecordingBuilder(self.source, where="the list of messages", notes=self._notes)
+        self._hash = blake2b(b'{"messages":[', digest_size=ID_BYTES)
+        self.size = 0
+        """Bytes of the messages, as JSON."""
+        self._hash_messages(self._messages, b"")
+        ends = encode_in_order(request["system"]), encode_in_order(request["tools"])
+        self._hash_end = b'],"system":%b,"tools":%b}' % ends
+        self._turns = _set_up(self._builder, request, self._messages)
+        _read_turns(self._builder, self._messages, self._turns)
+
+    def is_same_before(self, messages: list[Json]) -> bool:
+        """Whether what was read is read the same with these messages after it."""
+        has_turns = self._turns < len(self._messages)
+        return has_turns and (self._is_settled or _distinct_format(messages) in (None, self.source))
+
+    def append(self, messages: list[Json]) -> None:
+        """Read on. **Contract:** `is_same_before` said yes."""
+        start = len(self._messages)
+        new = _checked_json({"messages": messages}, self._replaced)["messages"]
+        _check_roles(new, "message {}", start)
+        self._is_settled = self._is_settled or _distinct_format(new) is not None
+        self._notes[:] = self._replaced.sentences()
+        self._messages += new
+        self._hash_messages(new, b",")
+        _read_turns(self._builder, self._messages, start)
+
+    def recording(self) -> Recording:
+        """All that was read, with the id that `content_id` gives the request: here it costs what is new."""
+        whole = self._hash.copy()
+        whole.update(self._hash_end)
+        id_ = f"{self.source}-{whole.hexdigest()}"
+        return _finish(self._builder, self._messages, self._turns, id_)
+
+    def _hash_messages(self, messages: list[Json], before: bytes) -> None:
+        for message in messages:
+            encoded = encode_in_order(message)
+            self._hash.update(before + encoded)
+            self.size += len(encoded)
+            before = b","
 
 
 def recording_from_messages(
@@ -97,18 +192,7 @@ def recording_from_messages(
     format: str | None = None,  # noqa: A002
 ) -> Recording:
     """A recording from a list of OpenAI or Anthropic messages, told apart by shape unless `format` is given."""
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise InputError(
-            f"the messages are of type `{type(messages).__name__}`, not a list.",
-            hint='pass a list such as [{"role": "user", "content": "Fix the parser."}].',
-        )
-    losses = Losses()
-    request = _checked_json(
-        {"messages": list(messages), "system": system, "tools": list(tools or ())}, losses
-    )
-    name = _checked_format(request["messages"], format, "message {}")
-    builder = RecordingBuilder(name, where="the list of messages", notes=losses.sentences())
-    return read_message_list(request, builder, content_id(name, request))
+    return MessageListReader(listed(messages), system=system, tools=tools, format=format).recording()
 
 
 def events_from_message(
@@ -138,17 +222,21 @@ def events_from_message(
 
 def _checked_format(messages: list[Json], format: str | None, called: str) -> str:  # noqa: A002
     """The format of messages that have a role each; `called` is what an error calls one of them."""
-    for number, message in enumerate(messages):
-        if not is_message(message):
-            raise InputError(
-                f"{called.format(number)} has no `role`", hint='a message is {"role": …, "content": …}'
-            )
+    _check_roles(messages, called)
     if format and format not in MESSAGE_FORMATS:
         raise InputError(
             f"`{format}` is not a format of message lists",
             hint=f"known: {', '.join(sorted(MESSAGE_FORMATS))}",
         )
     return format or message_format(messages)
+
+
+def _check_roles(messages: list[Json], called: str, start: int = 0) -> None:
+    for number, message in enumerate(messages, start):
+        if not is_message(message):
+            raise InputError(
+                f"{called.format(number)} has no `role`", hint='a message is {"role": …, "content": …}'
+            )
 
 
 def _checked_json(value: Json, losses: Losses) -> Json:

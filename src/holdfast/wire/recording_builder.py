@@ -31,6 +31,7 @@ from holdfast.wire.foreign_json import Losses, small
 
 TITLE = 80
 EMPTY_REPLY = "a reply without content"
+ID_BYTES = 6
 NOWHERE = -1
 """The place of an event that is not a message of a list."""
 
@@ -154,8 +155,12 @@ def first_line(text: str) -> str:
 
 def content_id(source: str, value: object) -> str:
     """An id from the content: the same content has the same id on any machine."""
-    raw = msgspec.json.encode(value, order="deterministic")
-    return f"{source}-{blake2b(raw, digest_size=6).hexdigest()}"
+    return f"{source}-{blake2b(encode_in_order(value), digest_size=ID_BYTES).hexdigest()}"
+
+
+def encode_in_order(value: object) -> bytes:
+    """JSON that does not depend on the order in which keys were set."""
+    return msgspec.json.encode(value, order="deterministic")
 
 
 class EventTree:
