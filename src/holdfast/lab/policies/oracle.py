@@ -4,7 +4,7 @@ Rule: a ceiling to compare with and no policy: only the laboratory has it, and i
 listed. Room, triggers and the greedy choice of lines are the profile's own; only the scores come from the future.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import exp, log
 
@@ -36,7 +36,7 @@ class FutureLineIndex(LogLineIndex):
             use = max(used.get(line.key, 0.0), used.get(line.text.strip(), 0.0))
             yield log(use + UNUSED_SHARE * exp(own) + NOTHING)
 
-    def name_values(self, lines: Iterable[IndexedLine]) -> Mapping[str, float]:
+    def name_values(self, lines: Iterable[IndexedLine]) -> dict[str, float]:
         _, used = self._later()
         own = super().name_values(lines)
         return {text: used.get(text, 0.0) + UNUSED_SHARE * value for text, value in own.items()}
