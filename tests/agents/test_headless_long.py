@@ -189,6 +189,10 @@ class Reader:
             self.parts.append(re.sub(r"^\[recall .*?\]\n", "", last.text.split("\n[more: ")[0]))
             if more := re.search(r"\[more: Recall\((.*?)\)\]", last.text):
                 return self._recall(dict(re.findall(r'(\w+)="([^"]*)"', more[1])))
+            if not self.shape.search("\n".join(self.parts)) and (
+                leads := re.findall(r" -> (\w+)", last.text)
+            ):
+                return self._recall({"id": leads[0]})
             return "\n".join(self.parts)
         for text in texts:
             if (found := self.shape.search(text)) and "[holdfast:" not in found[0]:

@@ -257,7 +257,7 @@ def test_what_a_shell_offers(recording: Path, tmp_path: Path) -> None:
     (tmp_path / "holdfast.toml").write_text('[profile.cosy]\nextends = "code"\n')
     assert completed("holdfast p") == ["pair", "pack", "permissions", "profiles"]
     assert completed("holdfast pack x --profile co") == ["code", "cosy"]
-    assert completed("holdfast pack x --from o") == ["openai"]
+    assert completed("holdfast pack x --from o") == ["openai", "opencode"]
     assert "--budget" in completed("holdfast pack x --b")
     assert completed("holdfast logs export l") == [log]
     assert completed("holdfast show l") == [log]

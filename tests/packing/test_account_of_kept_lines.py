@@ -117,7 +117,7 @@ def test_every_pack_says_what_notes_keep_of_what_is_gone(profile, seed, budget, 
 def long_work() -> list:
     """Every tenth step is asked for by a new message; what an early part needs is named again much later."""
     events = []
-    for i in range(70):
+    for i in range(140):
         if i % 10 == 0:
             pasted = "\n".join(f"setting_{i}_{j} = value_{j * 7}" for j in range(40))
             events.append(user(f"Look at part {i}, and never touch api_{i}.py.\n{pasted}"))

@@ -8,7 +8,7 @@ from holdfast.packing.folding.trigger import fold_estimate, profit_trigger
 from holdfast.packing.folding.zones import divide_steps, fold_depth
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
-from holdfast.packing.profile import CODE
+from holdfast.packing.profile import CODE, LEAN
 from holdfast.packing.window import Window
 from support.logs import chained, result, step, user
 from support.packing_runs import counter, pack_each_request
@@ -77,9 +77,9 @@ def test_a_cold_cache_is_an_opportunity_to_fold():
 
 
 @pytest.mark.slow
-def test_a_large_window_folds_for_profit_once_the_rent_is_paid():
-    profile = CODE.scaled_to(200_000)
-    folds = [f for r in pack_each_request(chained(work(500)), profile) for f in r.folds]
+def test_a_fold_for_profit_is_made_once_the_rent_is_paid():
+    profile = LEAN.scaled_to(64_000)
+    folds = [f for r in pack_each_request(chained(work(300)), profile) for f in r.folds]
     profits = [f for f in folds if f.reason == "profit"]
     assert profits
     assert all("pays back in" in f.why for f in profits)
