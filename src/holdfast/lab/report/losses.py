@@ -40,7 +40,7 @@ def loss_tables(report: ReplayReport, budget: int) -> list[ReportTable]:
     lossy = {policy: groups for policy, groups in by_policy.items() if any(g.reason for g in groups)}
     if not lossy:
         return []
-    return [
+    tables = [
         _recalls(report, budget),
         ReportTable(
             f"why needs were missed at {at}",
@@ -52,6 +52,7 @@ def loss_tables(report: ReplayReport, budget: int) -> list[ReportTable]:
         ),
         *(_by_table(title, what, lossy, at) for what, (title, _, _) in _BY.items()),
     ]
+    return [table for table in tables if table.rows]
 
 
 def _recalls(report: ReplayReport, budget: int) -> ReportTable:
