@@ -230,7 +230,9 @@ def test_every_setting_is_reached_by_its_variable_and_by_the_file(setting: Setti
     ("profile", "variable", "text", "changes"),
     [
         ("code", "CONTEXT_WINDOW", "128k", {"window": 128_000}),
-        ("code", "COMPRESSION_THRESHOLD", "0.6", {"trigger_ratio": 0.6, "fold_to_ratio": 0.4875}),
+        ("code", "COMPRESSION_THRESHOLD", "0.6", {"trigger_ratio": 0.6}),
+        ("rich", "COMPRESSION_THRESHOLD", "0.6", {"trigger_ratio": 0.6, "fold_to_ratio": 0.4737}),
+        ("code", "FOLD_TO_RATIO", "0.5", {"fold_to_ratio": 0.5, "fold_to_cap": 0}),
         ("code", "MIN_RETAIN_ROUNDS", "4", {"keep": 4}),
         ("code", "SUMMARY_TIMEOUT", "30", {"summary_timeout": 30.0}),
         ("init", "KEEP_RECENT_STEPS", "2", {"keep": 2, "keep_floor": 2}),

@@ -166,8 +166,8 @@ def test_a_new_process_gives_the_same_pack():
 
 
 def test_what_a_pack_can_recall_does_not_grow_with_the_list():
-    messages = conversation(12)
-    early = holdfast.pack(messages[:19], budget="6k")
+    messages = conversation(16)
+    early = holdfast.pack(messages[:25], budget="6k")
     late = holdfast.pack([*messages, {"role": "user", "content": "zebra_crossing"}], budget="6k")
     assert "zebra_crossing" in late.recall({"query": "zebra_crossing"})
     assert early.recall({"query": "zebra_crossing"}).endswith(": 0 texts]")

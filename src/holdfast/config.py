@@ -222,9 +222,12 @@ def _used(
 
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:
-    """The low-water mark, lowered with the trigger where a person lowers only the trigger, below the mark."""
+    """The low-water mark, lowered with the trigger where a person lowers only the trigger, below the mark. One that
+    a person chose has no cap."""
+    if {"fold_to_ratio", "fold_to_tokens"} & given.keys():
+        return {"fold_to_cap": 0}
     share, tokens = given.get("trigger_ratio"), given.get("trigger_tokens")
-    if {"fold_to_ratio", "fold_to_tokens"} & given.keys() or not (share or tokens):
+    if not (share or tokens):
         return {}
     marks = [share / base.trigger_ratio] if share and base.trigger_ratio else []
     marks += [tokens / base.trigger] if tokens and base.trigger else []

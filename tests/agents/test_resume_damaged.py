@@ -26,7 +26,7 @@ def root(tmp_path):
 def hold_conversation(root, model, text, **more):
     async def work():
         options = AgentOptions(
-            root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=16_000, **more
+            root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=12_000, **more
         )
         opened = await open_coding_session(options, model=model, env=NOWHERE)
         try:

@@ -19,7 +19,7 @@ def recording(tmp_path: Path) -> Path:
 
 
 def test_messages_are_all_there_is_on_stdout(recording: Path) -> None:
-    done = holdfast("pack", recording, "--budget", "8k")
+    done = holdfast("pack", recording, "--budget", "6k")
     assert done.code == 0
     assert check(done.json, "openai") == ()
     assert done.json[0] == {"role": "system", "content": "You are careful."}
@@ -27,19 +27,19 @@ def test_messages_are_all_there_is_on_stdout(recording: Path) -> None:
 
 
 def test_the_account_is_on_stderr(recording: Path) -> None:
-    err = holdfast("pack", recording, "--budget", "8k").err
+    err = holdfast("pack", recording, "--budget", "6k").err
     assert re.search(r"^layer +stable +tools +summary +window +round +tail +total$", err, re.MULTILINE)
     assert re.search(
         r"^\d\d,\d{3} tokens before packing, \d,\d{3} after \(\d+%\), in \d+\.\d s$", err, re.MULTILINE
     )
-    assert "budget 8,000, limit 7,360, trigger 6,400 (profile code); " in err
+    assert "budget 6,000, limit 5,520, trigger 5,700 (profile code); " in err
     assert re.search(r"; [1-9]\d* folds?, \d+ cuts$", err, re.MULTILINE)
-    assert "640 tokens stay free for the reply" in err
+    assert "480 tokens stay free for the reply" in err
     assert "`--explain`" in err
 
 
 def test_sizes_in_the_account_are_those_of_the_pack(recording: Path) -> None:
-    made = holdfast("pack", recording, "--budget", "8k", "--json")
+    made = holdfast("pack", recording, "--budget", "6k", "--json")
     found = made.json
     assert sum(layer["tokens"] for layer in found["layers"]) + found["tool_tokens"] == found["tokens"]
     assert found["tokens"] <= found["limit"] < found["tokens_before"]
@@ -47,11 +47,11 @@ def test_sizes_in_the_account_are_those_of_the_pack(recording: Path) -> None:
     assert tokens is not None
     *layers, total = (int(part.replace(",", "")) for part in tokens[1].split())
     assert sum(layers) == total == found["tokens"]
-    assert found["messages"] == holdfast("pack", recording, "--budget", "8k").json
+    assert found["messages"] == holdfast("pack", recording, "--budget", "6k").json
 
 
 def test_the_way_back_closes_its_bracket_where_it_is_cut() -> None:
-    err = holdfast("pack", INVENTORY, "--budget", "8k").err
+    err = holdfast("pack", INVENTORY, "--budget", "6k").err
     line = next(line for line in err.split("\n") if line.startswith("get it back: "))
     assert line.endswith("…)")
     assert len(line) == 80
@@ -70,8 +70,8 @@ def test_the_parts_of_an_overflow_add_up() -> None:
 
 
 def test_explain_groups_cuts_by_kind(recording: Path) -> None:
-    found = holdfast("pack", recording, "--budget", "8k", "--json").json
-    err = holdfast("pack", recording, "--budget", "8k", "--explain").err
+    found = holdfast("pack", recording, "--budget", "6k", "--json").json
+    err = holdfast("pack", recording, "--budget", "6k", "--explain").err
     kinds = re.findall(r"^(\S.*?) {2,}([a-z][a-z-]+) +(\d+) +([\d,]+) +([\d,]+)$", err, re.MULTILINE)
     assert ("Read results", "read-gone") in [kind[:2] for kind in kinds]
     assert sum(int(kind[2]) for kind in kinds) == len(found["cuts"])
@@ -99,8 +99,8 @@ def test_the_report_of_the_first_command_fits_one_screen() -> None:
 
 
 def test_cuts_lists_every_cut_and_fold(recording: Path) -> None:
-    found = holdfast("pack", recording, "--budget", "8k", "--json").json
-    err = holdfast("pack", recording, "--budget", "8k", "--cuts").err
+    found = holdfast("pack", recording, "--budget", "6k", "--json").json
+    err = holdfast("pack", recording, "--budget", "6k", "--cuts").err
     assert found["cuts"]
     assert found["folds"]
     for cut in found["cuts"]:
@@ -133,20 +133,20 @@ def test_every_id_that_is_said_is_recalled(recording: Path) -> None:
 
 
 def test_packing_again_gives_the_same_bytes_and_stores_nothing_new(recording: Path) -> None:
-    first = holdfast("pack", recording, "--budget", "8k", "--json")
-    again = holdfast("pack", recording, "--budget", "8k", "--json")
+    first = holdfast("pack", recording, "--budget", "6k", "--json")
+    again = holdfast("pack", recording, "--budget", "6k", "--json")
     assert (again.code, again.out) == (first.code, first.out)
     assert len(holdfast("logs", "--json").json) == 1
 
 
 def test_a_log_is_packed_by_its_id(recording: Path) -> None:
-    first = holdfast("pack", recording, "--budget", "8k", "--json").json
-    again = holdfast("pack", first["log"][:8], "--budget", "8k")
+    first = holdfast("pack", recording, "--budget", "6k", "--json").json
+    again = holdfast("pack", first["log"][:8], "--budget", "6k")
     assert again.json == first["messages"]
 
 
 def test_anthropic_has_the_system_prompt_beside_the_messages(recording: Path) -> None:
-    found = holdfast("pack", recording, "--budget", "8k", "--to", "anthropic").json
+    found = holdfast("pack", recording, "--budget", "6k", "--to", "anthropic").json
     assert found["system"] == [{"type": "text", "text": "You are careful."}]
     assert check(found["messages"], "anthropic", system=found["system"]) == ()
 
@@ -167,11 +167,11 @@ def test_at_one_more_than_the_last_step_is_everything(recording: Path) -> None:
 
 
 def test_without_a_store_nothing_is_stored_and_that_is_said(recording: Path, store: Path) -> None:
-    done = holdfast("pack", recording, "--budget", "8k", "--no-store")
+    done = holdfast("pack", recording, "--budget", "6k", "--no-store")
     assert done.code == 0
     assert "cannot be recalled" in done.err
     assert not store.exists()
-    assert done.json == holdfast("pack", recording, "--budget", "8k").json
+    assert done.json == holdfast("pack", recording, "--budget", "6k").json
 
 
 def test_secrets_are_stored_nowhere(tmp_path: Path, store: Path) -> None:

@@ -14,7 +14,7 @@ def test_the_built_in_profiles() -> None:
     text = holdfast("profiles").text
     for profile in BUILT_IN.values():
         assert re.search(rf"^{profile.name} .* built in$", text, re.MULTILINE)
-    assert re.search(r"^code +200,000 +160,000 +130,000 +10 rounds, floor 2 +built in$", text, re.MULTILINE)
+    assert re.search(r"^code +200,000 +190,000 +56,000 +10 rounds, floor 2 +built in$", text, re.MULTILINE)
     assert max(map(len, text.split("\n"))) <= 80
 
 

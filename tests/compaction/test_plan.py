@@ -18,7 +18,7 @@ from support.command_steps import steps
 from support.logs import chained, user
 from support.packing_runs import counter
 
-A6 = replace(CODE, name="a6", fold_for_profit=False, reply_tokens=0).scaled_to(10_000)
+A6 = replace(CODE, name="a6", trigger_ratio=0.8, fold_for_profit=False, reply_tokens=0).scaled_to(10_000)
 """Seeds 001 and 004: 0.8 of the window, at least three messages. The reply's room is ours, and left out here."""
 
 

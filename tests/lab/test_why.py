@@ -143,9 +143,9 @@ def test_forgotten(monkeypatch):
 
 def test_left_behind_by_a_fold_that_only_added():
     """Until a fold chooses all lines again."""
-    work = [GOAL, *filler(16), *ran("a", DULL)]
-    assert lost(*work, *filler(7, first=16), edit(DULL)) == [(why.LEFT_BEHIND, "")]
-    assert lost(*work, *filler(14, first=16), edit(DULL)) == [(why.OUTRANKED, "")]
+    work = [GOAL, *filler(20), *ran("a", DULL)]
+    assert lost(*work, *filler(8, first=20), edit(DULL)) == [(why.LEFT_BEHIND, "")]
+    assert lost(*work, *filler(14, first=20), edit(DULL)) == [(why.OUTRANKED, "")]
 
 
 def test_present_in_another_form():

@@ -187,7 +187,7 @@ def test_fewer_messages_than_the_minimum_never_fold():
 
 def test_a6_the_last_reported_usage_and_what_is_new_since_trigger():
     reply = AssistantReplied(
-        (Text("ok"), ToolCall("c", "Read", {})), usage=Usage(prompt=159_000, completion=900)
+        (Text("ok"), ToolCall("c", "Read", {})), usage=Usage(prompt=175_000, completion=900)
     )
     events = [user("a"), step("1"), user("b"), reply, result("c", words(800))]
     window = Window(CODE, counter(), chained(events))
@@ -389,7 +389,7 @@ def test_a_layer_cap_folds_the_layer():
 
 
 def test_a_fold_that_frees_too_little_is_not_made():
-    events = [SystemSet(words(22_000)), *many_rounds(2, 40)]
+    events = [SystemSet(words(23_500)), *many_rounds(2, 40)]
     profile = CODE.scaled_to(32_000)
     window = Window(profile, counter(), chained(events))
     assert forced_trigger(window.view()) is not None

@@ -22,9 +22,9 @@ def test_the_profiles_have_the_designs_numbers() -> None:
     assert got == {
         "classic": (200_000, 160_000, 80_000, 10, "rounds", 2, 0),
         "draft16k": (16_000, 8_000, 4_800, 5, "rounds", 2, 0),
-        "code": (200_000, 160_000, 130_000, 10, "rounds", 2, 0),
-        "rich": (200_000, 180_000, 146_000, 10, "rounds", 2, 0),
-        "lean": (200_000, 180_000, 92_000, 10, "rounds", 2, 0),
+        "code": (200_000, 190_000, 56_000, 10, "rounds", 2, 0),
+        "rich": (200_000, 190_000, 150_000, 10, "rounds", 2, 0),
+        "lean": (200_000, 190_000, 36_000, 10, "rounds", 2, 0),
         "review": (200_000, 140_000, 80_000, 6, "rounds", 2, 40),
         "init": (200_000, 150_000, 70_000, 3, "steps", 3, 0),
         "execute": (1_000_000, 700_000, 200_000, 5, "steps", 5, 0),
@@ -92,10 +92,11 @@ def test_fault_15_trigger_above_hard_limit_is_refused() -> None:
     [
         ({"window": 0}, "`window` is 0"),
         ({"trigger_ratio": 0.0}, "nothing triggers"),
-        ({"fold_to_ratio": 0.0}, "no mark to fold down to"),
-        ({"trigger_ratio": 0.95}, "above the hard limit"),
-        ({"fold_to_ratio": 0.8}, "not below the trigger"),
-        ({"fold_to_ratio": 0.0, "fold_to_tokens": 170_000}, "not below the trigger"),
+        ({"fold_to_ratio": 0.0, "fold_to_cap": 0}, "no mark to fold down to"),
+        ({"trigger_ratio": 0.95, "reply_in_trigger": False}, "above the hard limit (184,000 tokens)"),
+        ({"trigger_ratio": 0.0, "trigger_tokens": 200_001}, "above the hard limit (200,000 tokens)"),
+        ({"fold_to_ratio": 0.95, "fold_to_cap": 0}, "not below the trigger"),
+        ({"fold_to_ratio": 0.0, "fold_to_tokens": 190_000, "fold_to_cap": 0}, "not below the trigger"),
         ({"trigger_ratio": 1.5}, "`trigger_ratio` is 1.5"),
         ({"trigger_ratio": float("nan")}, "`trigger_ratio` is nan"),
         ({"first_sight_ratio": 0.0}, "nothing could be shown"),
@@ -121,9 +122,11 @@ def test_a_profile_that_contradicts_itself_is_refused(settings: dict[str, Any], 
 def test_a_budget_takes_the_windows_place(profile: Profile, budget: int) -> None:
     scaled = profile.scaled_to(budget)
     assert scaled.window == budget
-    assert scaled.low_water < scaled.trigger <= scaled.hard_limit <= budget
+    assert scaled.low_water < scaled.trigger <= scaled.hard_limit + scaled.counted_reply <= budget
     assert abs(scaled.trigger / budget - profile.trigger / profile.window) <= 1 / budget
-    assert abs(scaled.low_water / budget - profile.low_water / profile.window) <= 1 / budget
+    uncapped = replace(profile, fold_to_cap=0)
+    low_water = budget * uncapped.low_water / profile.window
+    assert abs(scaled.low_water - min(low_water, profile.fold_to_cap or low_water)) <= 1
     assert scaled.reply_room <= max(1, budget // 10)
     assert (scaled.keep, scaled.max_messages, scaled.strict_trigger) == (
         profile.keep,
@@ -154,7 +157,7 @@ def test_the_window_is_the_models_where_the_profile_follows_it() -> None:
     assert REVIEW.for_model(1_000_000).window == 1_000_000
     assert REVIEW.for_model(0) == REVIEW
     assert CODE.for_model(1_000_000) == CODE
-    assert CODE.for_model(128_000).trigger == 102_400
+    assert CODE.for_model(128_000).trigger == 121_600
 
 
 def test_the_reply_room_shrinks_with_a_small_window() -> None:

@@ -45,7 +45,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reply_tokens: Annotated[Tokens, Meta(description="room for the reply, at most a tenth of the window")] = (
         16_000
     )
-    trigger_ratio: Annotated[Ratio, Meta(description="fold at this share of the window (0: off)")] = 0.8
+    trigger_ratio: Annotated[Ratio, Meta(description="fold at this share of the window (0: off)")] = 0.95
     trigger_tokens: Annotated[Tokens, Meta(description="fold at this many tokens (0: off)")] = 0
     strict_trigger: Annotated[bool, Meta(description="fold above the trigger, not at it")] = False
     reply_in_trigger: Annotated[
@@ -59,6 +59,10 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fold_to_tokens: Annotated[
         Tokens, Meta(description="fold down to this many tokens, likewise (0: off)")
     ] = 0
+    fold_to_cap: Annotated[
+        Tokens,
+        Meta(description="most tokens that a fold goes down to, in a window of any size (0: no limit)"),
+    ] = 56_000
     min_gain_ratio: Annotated[
         Ratio, Meta(description="a fold that is not forced frees at least this share of the window")
     ] = 0.06
@@ -99,7 +103,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clip_head_chars: Annotated[Count, Meta(description="characters such a clip keeps at the start")] = 1_000
     clip_tail_chars: Annotated[Count, Meta(description="characters such a clip keeps at the end")] = 1_000
     first_sight_ratio: Annotated[Ratio, Meta(description="share of the window one new result may take")] = (
-        0.06
+        0.04
     )
     excerpt_ratio: Annotated[
         Ratio,
@@ -196,7 +200,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def low_water(self) -> int:
-        return _least(self.fold_to_ratio * self.window, self.fold_to_tokens)
+        return _least(self.fold_to_ratio * self.window, self.fold_to_tokens, self.fold_to_cap)
 
     @property
     def min_gain(self) -> int:
@@ -244,9 +248,9 @@ _SCALES = (
 _INTEGERS = tuple(f.name for f in fields(Profile) if getattr(f.type, "__origin__", None) is int)
 
 
-def _least(share: float, tokens: int) -> int:
-    """The smaller of those that are set."""
-    return min((round(limit) for limit in (share, tokens) if limit > 0), default=0)
+def _least(*limits: float) -> int:
+    """The smallest of those that are set."""
+    return min((round(limit) for limit in limits if limit > 0), default=0)
 
 
 def _share(amount: int, budget: int, window: int) -> int:
@@ -261,9 +265,9 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
         yield "nothing triggers a fold", "set `trigger_ratio` or `trigger_tokens` above 0"
     if not p.low_water:
         yield "there is no mark to fold down to", "set `fold_to_ratio` or `fold_to_tokens` above 0"
-    if p.trigger > p.hard_limit:
+    if p.trigger > (most := p.hard_limit + p.counted_reply):
         yield (
-            f"the trigger ({p.trigger:,} tokens) lies above the hard limit ({p.hard_limit:,} tokens)",
+            f"the trigger ({p.trigger:,} tokens) lies above the hard limit ({most:,} tokens)",
             "lower `trigger_tokens` or `trigger_ratio`, or raise `window`",
         )
     if p.low_water >= p.trigger:
@@ -299,7 +303,9 @@ def _range_faults(p: Profile) -> Iterator[tuple[str, str]]:
 
 _LEVELS = Profile(
     name="levels",
+    trigger_ratio=0.8,
     fold_to_ratio=0.4,
+    fold_to_cap=0,
     min_gain_ratio=0.1,
     reply_in_trigger=False,
     fold_for_profit=False,
@@ -329,10 +335,10 @@ DRAFT16K = replace(
 )
 CODE = Profile(name="code")
 RICH = replace(
-    CODE, name="rich", trigger_ratio=0.9, fold_to_ratio=0.73, first_sight_ratio=0.07, append_folds=False
+    CODE, name="rich", fold_to_ratio=0.75, fold_to_cap=0, first_sight_ratio=0.05, append_folds=False
 )
 """More of a window used and more lines kept, dearer than `code`: docs/folding.md has the figures."""
-LEAN = replace(CODE, name="lean", trigger_ratio=0.9, fold_to_ratio=0.46, first_sight_ratio=0.025)
+LEAN = replace(CODE, name="lean", fold_to_ratio=0.52, fold_to_cap=36_000, first_sight_ratio=0.015)
 """Less kept, cheaper than `code`."""
 REVIEW = replace(
     _LEVELS,

@@ -69,11 +69,11 @@ BEATS = (
     Beat("Now the tests, in a real shell.", (("Bash", {"command": TESTS}),)),
     Beat(
         "One fails by a cent. I look through the logs; they are long, and the window of this tour is small.",
-        (("Read", {"path": "logs/orders.log"}),),
+        (("Read", {"path": "logs/orders.log", "offset": 1, "limit": 90}),),
     ),
     Beat(
         "And the other one. Watch the status line: it comes close to where a fold begins.",
-        (("Read", {"path": "logs/parcels.log"}),),
+        (("Read", {"path": "logs/parcels.log", "offset": 1, "limit": 90}),),
         plain="And the other one. Watch the tokens in brackets: they come close to where a fold begins.",
     ),
     Beat("How often does something wait?", (("Grep", {"pattern": "state=waiting"}),)),

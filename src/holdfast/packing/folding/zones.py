@@ -20,7 +20,7 @@ WHOLE_SHARE = 0.25
 """Share of the low-water mark that kept rounds and recent steps may take whole where lines are kept. The rest is
 for the lines of what went: with twice the share recall falls at 16k and 32k."""
 
-KEPT_SHARE = 0.2
+KEPT_SHARE = 0.3
 """Share of newly folded steps that stays as lines where a fold appends."""
 
 MOST_APPENDED = 4
