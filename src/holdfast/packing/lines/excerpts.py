@@ -159,10 +159,11 @@ def _quoted(passage: Passage, numbers: Iterable[int]) -> Iterator[str]:
 
 def parse_ranges(ranges: str) -> list[int]:
     """The numbers of ranges such as `0-4,9`; nothing of what is no range."""
-    if ranges.isdecimal():
-        return [int(ranges)]
     numbers: list[int] = []
     for part in ranges.split(","):
+        if part.isdecimal():
+            numbers.append(int(part))
+            continue
         first, _, last = part.partition("-")
         if first.isdecimal() and (not last or last.isdecimal()):
             numbers += range(int(first), int(last or first) + 1)
