@@ -19,7 +19,13 @@ from holdfast.packing.lines.features import (
     names_in,
 )
 from holdfast.packing.lines.line_index import LogLineIndex
-from holdfast.packing.lines.scoring import LineChooser, shown_in
+from holdfast.packing.lines.scoring import (
+    LEAST_ROOM,
+    LineChooser,
+    LineScores,
+    candidate_lines,
+    shown_in,
+)
 from holdfast.packing.lines.weights import (
     HAND_WEIGHTS,
     Weights,
@@ -117,6 +123,43 @@ def test_more_room_never_loses_a_line():
     before = [(one.source.place, one.number) for one in small.taken]
     small.take(200)
     assert set(before) < {(one.source.place, one.number) for one in small.taken}
+
+
+ROWS = st.lists(
+    st.lists(st.sampled_from([f"name_{i}" for i in range(6)] + ["a word", "{", "x" * 20]), max_size=14).map(
+        " ".join
+    ),
+    max_size=25,
+)
+
+
+@given(ROWS, st.lists(ROWS, min_size=1, max_size=3), st.integers(0, 300))
+def test_each_line_taken_is_the_best_of_those_left(view, texts, room):
+    """Of lines that are worth the same, the newest."""
+    found = line_index_of(reads(*map("\n".join, texts)))
+    shown = shown_in(view)
+    chooser = LineChooser(found, everything, shown, PlainPrices())
+    chooser.take(room)
+    left = candidate_lines(found, everything, shown)
+    scores, prices, best, headed = LineScores(found, left, shown.names), PlainPrices(), [], set()
+    waiting = [*range(len(left))]
+    while waiting and room > LEAST_ROOM:
+        at = max(waiting, key=lambda at: (scores.of(at), -at))
+        waiting.remove(at)
+        cost = prices.line(None, left[at].text) + (0 if left[at].source in headed else prices.heading(None))
+        if cost <= room:
+            room -= cost
+            headed.add(left[at].source)
+            scores.cover(left[at])
+            best.append(at)
+    assert chooser.taken == [left[at] for at in sorted(best, reverse=True)]
+
+
+@given(ROWS, st.lists(ROWS, max_size=3))
+def test_what_is_shown_is_the_same_whether_its_lines_are_indexed_or_not(view, texts):
+    text = "\n".join(view)
+    assert shown_in([text], line_index_of(reads(*map("\n".join, texts), text)).lines) == shown_in([text])
+    assert shown_in([text], line_index_of(reads(*map("\n".join, texts))).lines) == shown_in([text])
 
 
 @pytest.mark.slow

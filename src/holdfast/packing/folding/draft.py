@@ -229,7 +229,7 @@ class FoldDraft:
                 for m in block.messages
                 for text in shown_texts(m)
             ]
-        return shown_in(texts)
+        return shown_in(texts, self.view.line_index.lines)
 
     def event(self, trigger: FoldTrigger) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""

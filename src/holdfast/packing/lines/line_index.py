@@ -5,8 +5,9 @@ Rule: it grows item by item and in order; what it knows at an item is the same h
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from math import exp, log1p
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -221,17 +222,14 @@ class LogLineIndex:
         """The logarithm of what each line is worth; what lines of one passage share is computed once."""
         of_age, of_repeats, of_goal, *of_file = self.weights.moving_line
         of_source = (of_age, *of_file)
-        seen, outside = self.repeats, self.goal.isdisjoint
-        source: PassageSource | None = None
-        shared = 0.0
-        for line in lines:
-            if line.source is not source:
-                source = line.source
-                shared = dot(of_source, self._source_features(source))
-            score = line.fixed + shared
-            if (repeats := seen[line.key]) > 1:
-                score += of_repeats * log1p(repeats - 1)
-            yield score if outside(line.names) else score + of_goal
+        repeats, outside = self.repeats, self.goal.isdisjoint
+        for source, group in by_source(lines):
+            shared = dot(of_source, self._source_features(source))
+            for line in group:
+                score = line.fixed + shared
+                if (count := repeats[line.key]) > 1:
+                    score += of_repeats * log1p(count - 1)
+                yield score if outside(line.names) else score + of_goal
 
     def name_values(self, lines: Iterable[IndexedLine]) -> dict[str, float]:
         """What names are worth where they are not shown yet, those of these lines among them."""
@@ -263,6 +261,11 @@ class LogLineIndex:
                 if any(path in self._changes for path in paths):
                     score += if_changed
             yield score
+
+
+def by_source(lines: Iterable[IndexedLine]) -> Iterator[tuple[PassageSource, Iterator[IndexedLine]]]:
+    """Lines that follow each other in one passage, together."""
+    return groupby(lines, attrgetter("source"))
 
 
 def _seen_features(name: IndexedName) -> tuple[float, ...]:

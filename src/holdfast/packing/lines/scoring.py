@@ -6,14 +6,14 @@ too, and happens with a fold: a log that is read again evicts the same lines.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heappush, nlargest
+from heapq import heappop, heappush
 from math import exp
 
 from msgspec import Struct
 
 from holdfast.packing.lines.excerpts import ExcerptPrices
-from holdfast.packing.lines.features import line_key, names_on
-from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex
+from holdfast.packing.lines.features import is_crowd, line_key, names_on
+from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex, by_source
 from holdfast.packing.lines.passages import PassageKey, PassageSource
 
 LENGTH_POWER = 0.8
@@ -61,7 +61,8 @@ class LineScores:
             self._hide(line.names)
 
     def _hide(self, names: Iterable[str]) -> None:
-        self._name_values.update(dict.fromkeys(names, 0.0))
+        for name in names:
+            self._name_values[name] = 0.0
 
 
 TOKENS_A_LINE = 26
@@ -79,11 +80,17 @@ def evict_lines(line_index: LogLineIndex, most: int, *, is_quick: bool = True) -
     lines, kept = line_index.lines, line_index.kept
     if len(lines) <= (most + most // 2 if is_quick else 2 * most):
         return
-    shown = {at for at, line in enumerate(lines) if line.number in kept.get(line.source.place, ())}
-    scores = LineScores(line_index, lines).of_all()
-    others = (at for at in range(len(lines)) if at not in shown)
-    shown.update(nlargest(max(most - len(shown), most // 2), others, key=scores.__getitem__))
-    line_index.remember([lines[at] for at in sorted(shown)])
+    is_shown = [
+        line.number in numbers
+        for source, group in by_source(lines)
+        for numbers in (kept.get(source.place, ()),)
+        for line in group
+    ]
+    shown = [at for at, is_one in enumerate(is_shown) if is_one]
+    others = [at for at, is_one in enumerate(is_shown) if not is_one]
+    others.sort(key=LineScores(line_index, lines).of_all().__getitem__, reverse=True)
+    kept_others = others[: max(most - len(shown), most // 2)]
+    line_index.remember([lines[at] for at in sorted(shown + kept_others)])
 
 
 LEAST_ROOM = 8
@@ -98,14 +105,14 @@ class ShownLines(Struct, frozen=True):
     names: set[str]
 
 
-def shown_in(texts: Iterable[str]) -> ShownLines:
-    keys: set[str] = set()
-    names: set[str] = set()
-    for text in texts:
-        lines = text.split("\n")
-        keys.update(map(line_key, lines))
-        names |= names_on(lines)
-    return ShownLines(keys, names)
+def shown_in(texts: Iterable[str], indexed: Iterable[IndexedLine] = ()) -> ShownLines:
+    """Most lines of a pack are in the index: of these it is known what is in them."""
+    lines = {line for text in texts for line in text.split("\n")}
+    known = [line for line in indexed if line.text in lines]
+    unknown = lines.difference([line.text for line in known])
+    keys = {line.key for line in known}.union(map(line_key, unknown))
+    told_apart = (line.names for line in known if not (line.is_weak and is_crowd(line.text, line.names)))
+    return ShownLines(keys, names_on(unknown).union(*told_apart))
 
 
 class LineChooser:
@@ -121,8 +128,11 @@ class LineChooser:
         self._found = candidate_lines(line_index, folded, view)
         self._scores = LineScores(line_index, self._found, view.names)
         self._prices = prices
-        self._heap = [(-score, at) for at, score in enumerate(self._scores.of_all())]
-        heapify(self._heap)
+        self._values = self._scores.of_all()
+        self._ranked = sorted(range(len(self._found)), key=self._values.__getitem__, reverse=True)[::-1]
+        """Places of lines not looked at yet, the best last; of equal ones the newest."""
+        self._lowered: list[tuple[float, int]] = []
+        """A heap of lines that turned out to be worth less: names in them were covered since they were ranked."""
         self._taken: list[int] = []
         self._headings: dict[int, int] = {}
         """What the heading of a passage costs that has none yet, by the identity of its source; else nothing."""
@@ -130,12 +140,11 @@ class LineChooser:
     def take(self, room: int) -> None:
         """The best lines not yet taken that `room` tokens hold; one that is too long for it is passed over."""
         misses = 0
-        while self._heap and room > LEAST_ROOM and misses < MOST_MISSES:
-            value, at = heappop(self._heap)
+        while (self._ranked or self._lowered) and room > LEAST_ROOM and misses < MOST_MISSES:
+            value, at = self._pop_best()
             now = self._scores.of(at)
-            if now < -value * (1 - 1e-9):
-                # Names in it were covered since it was ranked.
-                heappush(self._heap, (-now, at))
+            if now < value * (1 - 1e-9):
+                heappush(self._lowered, (-now, at))
                 continue
             line = self._found[at]
             cost = self._prices.line(line.source, line.text) + self._heading(line.source)
@@ -146,6 +155,16 @@ class LineChooser:
                 self._headings[id(line.source)] = 0
                 self._scores.cover(line)
                 self._taken.append(at)
+
+    def _pop_best(self) -> tuple[float, int]:
+        """What the best line was worth when it was ranked, and its place."""
+        lowered = self._lowered
+        if self._ranked:
+            at = self._ranked[-1]
+            if not lowered or (-self._values[at], at) < lowered[0]:
+                return self._values[self._ranked.pop()], at
+        value, at = heappop(lowered)
+        return -value, at
 
     def _heading(self, source: PassageSource) -> int:
         known = self._headings.get(id(source))
@@ -166,21 +185,18 @@ def candidate_lines(
     """Every line once, at its newest place."""
     seen = set(view.keys)
     found: list[IndexedLine] = []
-    source: PassageSource | None = None
-    wanted = False
-    for line in reversed(line_index.lines):
-        if line.source is not source:
-            source = line.source
-            wanted = folded(source)
-        if wanted and line.key not in seen:
-            seen.add(line.key)
-            found.append(line)
+    for source, lines in by_source(reversed(line_index.lines)):
+        if folded(source):
+            for line in lines:
+                if line.key not in seen:
+                    seen.add(line.key)
+                    found.append(line)
     return found
 
 
 def numbers_by_passage(lines: Iterable[IndexedLine]) -> dict[PassageKey, list[int]]:
     """Numbers of lines by the place of their passage."""
     found: dict[PassageKey, list[int]] = {}
-    for line in lines:
-        found.setdefault(line.source.place, []).append(line.number)
+    for source, group in by_source(lines):
+        found.setdefault(source.place, []).extend(line.number for line in group)
     return found
