@@ -24,6 +24,7 @@ from support.setting_scenarios import (
     long_round,
     many_results_at_once,
     many_rounds,
+    nearly_only_a_system,
     pasting_users,
     rule_summaries,
     slow_summaries,
@@ -37,6 +38,7 @@ OWN = {"strict_trigger": (at_the_trigger,), "compaction_clip_chars": (clipped_re
 
 LIKELY = {
     "redact": many_rounds,
+    "thinking": nearly_only_a_system,
     "fold_for_profit": after_a_pause,
     "user_cap_tokens": pasting_users,
     "paste_ratio": wordy_users,
@@ -107,6 +109,8 @@ def changed(profile, setting, value):
 
 def matters(profile, setting):
     """Whether some value of a setting gives other packs in some scenario."""
+    if setting == "reply_in_trigger":  # without room for the reply a trigger may not be as high
+        profile = replace(profile, trigger_ratio=min(profile.trigger_ratio, 0.85))
     for scenario in scenarios(setting):
         before = packs(scenario, profile)
         for value in other_values(SETTINGS[setting], getattr(profile, setting)):

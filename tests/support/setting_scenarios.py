@@ -159,7 +159,7 @@ def heavy_start(profile):
 
 def clipped_results(profile):
     """Many results at once in a window in which each may be long."""
-    return many_results_at_once(profile.scaled_to(40_000), (*results(105)[:6], *results(105))[:13])
+    return many_results_at_once(profile.scaled_to(40_000), results(105) * 4)
 
 
 def after_a_pause(profile):
@@ -235,6 +235,18 @@ def large_system(profile):
             yield LOOK
 
     return play(profile, work(), system="You help. " + lines("system", profile.window // 34))
+
+
+def nearly_only_a_system(profile):
+    """A system prompt that leaves room for a step or two, which think."""
+
+    def work():
+        yield said("Do it.")
+        for number, one in enumerate(RESULTS):
+            yield from steps(number, [one])
+            yield LOOK
+
+    return play(profile, work(), system="You help. " + lines("system", profile.window // 25))
 
 
 def many_results_at_once(profile, all_results=(*RESULTS, *RESULTS)):
@@ -322,6 +334,7 @@ SCENARIOS = (
     small_rounds,
     large_texts,
     after_a_pause,
+    nearly_only_a_system,
     rule_summaries,
     summaries,
     failing_summaries,

@@ -126,7 +126,7 @@ def _file_sizes(rows: Iterable[TextVisibility]) -> list[FileSize]:
     return sorted(found, key=lambda file: (-file.tokens, -file.size, file.path))
 
 
-LARGE_RESULT = 0.05
+LARGE_RESULT = 0.03
 LARGE_FRAME = 0.15
 NEAR_TRIGGER = 0.85
 """From which share of the window a result, or a fixed part, counts as large; and which share of the trigger counts
