@@ -66,7 +66,7 @@ def test_a_session_ranks_by_them(file):
 
 
 @pytest.mark.slow
-def test_a_session_still_has_them_after_its_log_was_read_anew(file, tmp_path):
+def test_a_session_still_has_them_after_its_log_was_read_again(file, tmp_path):
     """Opened again, and then again when another one wrote in between."""
     whole = sent(holdfast.Session(budget="8k", weights=file), TALK)
     store = tmp_path / "store.db"

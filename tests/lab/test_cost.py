@@ -102,7 +102,7 @@ def test_half_a_surrogate_pair_is_billed_like_any_text():
     assert charged.moved_bytes == 1
 
 
-def test_the_cache_lives_as_long_as_its_table_says_and_each_use_begins_it_anew():
+def test_the_cache_lives_as_long_as_its_table_says_and_each_use_renews_it():
     bill = new_bill()
     request = [user("abcdef")]
     cached = [bill.charge(request, at).cached["cache"] for at in (0.0, 300.0, 600.0, 901.0, 902.0)]

@@ -28,7 +28,7 @@ def reasons(profile, events):
     return [fold.reason for request in pack_each_request(chained(events), profile) for fold in request.folds]
 
 
-def test_a_warm_cache_makes_a_fold_cost_what_it_has_written_anew():
+def test_a_warm_cache_makes_a_fold_cost_what_it_rewrites():
     figures = estimate_fold(CODE, freed=10_000, rewritten=20_000, further=30, idle=10)
     assert (figures.costs, figures.saves) == (1.15 * 20_000, 1_000)
     assert (figures.steps, figures.pays) == (23, True)
@@ -120,7 +120,7 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
 
 
 @pytest.mark.slow
-def test_notes_are_written_anew_after_some_that_only_added():
+def test_notes_are_rewritten_after_several_folds_that_only_appended():
     most = 0
     for request in pack_each_request(chained(work(200)), CODE.scaled_to(16_000)):
         most = max(most, request.window.view().economics.appended)

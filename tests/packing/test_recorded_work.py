@@ -28,7 +28,7 @@ from support.recording_folder import recording_files
 TAKEN = 3
 """Of so many recordings one is packed."""
 CHECK_EVERY = 20
-"""All properties are checked at every fold, at the end, and at every so manieth request in between."""
+"""All properties are checked at every fold, at the end, and after every so many requests in between."""
 
 
 @pytest.mark.slow

@@ -246,7 +246,7 @@ def test_first_sight_shows_the_whole_document_where_it_fits_so():
     assert counter().text(shown) <= size * 2 // 3
 
 
-def test_first_sight_never_writes_anew_what_stands_on_many_lines():
+def test_first_sight_never_rewrites_json_of_several_lines():
     text = json.dumps(orders(60), indent=1)
     shown = reduce_new_result(
         ToolUse("other", "list_orders"), text, 2000, counter(), built_in_vectors("learned")

@@ -148,7 +148,7 @@ def test_an_iteration_that_could_not_be_evaluated_goes_on():
     assert (state.iterations, state.results) == (0, [])
 
 
-def test_what_is_asked_anew_is_not_decided_any_more():
+def test_a_question_that_is_asked_again_is_open_again():
     state = pair_state(
         [
             DecisionRequested("o1", "overflow", "?"),

@@ -92,7 +92,7 @@ def test_calls_that_never_end_count_and_the_time_that_a_model_set_does_not(toolb
     assert ask(toolbox, *["hang"] * 3, "work") == ["TIMEOUT"] * 3 + ["CIRCUIT_OPEN"]
 
 
-def test_a_success_between_failures_starts_the_count_anew(toolbox):
+def test_a_success_between_failures_resets_the_count(toolbox):
     assert "CIRCUIT_OPEN" not in ask(toolbox, "crash", "crash", "work", "crash", "crash", "refuse", "crash")
 
 

@@ -33,7 +33,7 @@ def opened(tools, name, raw, **arguments):
     return path
 
 
-def test_a_guess_is_not_made_anew_after_ones_own_edit(tools):
+def test_a_guess_is_not_repeated_after_ones_own_edit(tools):
     # In Windows-1252 these four letters are two pairs of bytes, as Chinese has them.
     path = opened(tools, "a.txt", "für\n".encode("cp1252"))
     assert not tools.edit("a.txt", "für", "äöüß").is_error

@@ -329,7 +329,7 @@ def test_write_refuses_what_changed_since_and_tells_what_was_never_shown(tools):
     assert long.read_text() == "short"
 
 
-def test_a_file_that_went_away_is_made_anew_and_that_is_said(tools):
+def test_a_deleted_file_is_created_again_and_the_result_says_so(tools):
     path = opened(tools, "a.txt", "x\n")
     path.unlink()
     assert code(tools.edit("a.txt", "x", "y")) == "NOT_FOUND"

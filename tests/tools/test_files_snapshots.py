@@ -39,7 +39,7 @@ def test_a_folder_is_its_owners_alone(tmp_path):
     assert (modes, folders) == ({0o600}, {0o700})
 
 
-def test_a_damaged_text_is_missing_and_written_anew(tmp_path):
+def test_a_damaged_text_is_missing_and_written_again(tmp_path):
     snapshots = FolderSnapshots(tmp_path)
     id_ = snapshots.keep(b"whole")
     (path,) = (p for p in tmp_path.rglob("*") if p.is_file())

@@ -171,7 +171,7 @@ def test_garbage_between_messages_is_passed_over(workspace):
     assert troubles == {}
 
 
-def test_an_answer_that_was_waited_for_starts_the_account_anew_and_no_other():
+def test_only_an_answer_that_was_waited_for_resets_the_account():
     account = MessageMeter(most_unasked=1000, most_unanswered=2)
     news = types.JSONRPCNotification(jsonrpc="2.0", method="n")
     question = types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping")

@@ -465,7 +465,7 @@ def test_a_root_that_became_another_is_not_opened_to_commands(root):
     assert envelope.error.code == "ACCESS_DENIED"
 
 
-def test_what_a_network_that_ended_leaves_is_made_anew(root):
+def test_a_network_that_ended_is_created_again(root):
     with Shell(sandbox=found("bubblewrap")) as shell:
         tool, workspace = bash_tool(shell), Workspace([root])
         assert asyncio.run(tool.run({"command": "true"}, workspace)).envelope.data["exit_code"] == 0

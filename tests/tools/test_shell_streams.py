@@ -128,7 +128,7 @@ def test_the_trace_of_a_script_stands_before_what_it_prints(shell, root):
         assert text == "Exit code: 0" + "".join(f"\n++ for i in 1 2 3\n++ echo {n}\n{n}" for n in (1, 2, 3))
 
 
-def test_streams_that_a_command_opens_anew_are_in_order(shell, root):
+def test_streams_that_a_command_reopens_are_in_order(shell, root):
     command = "echo a; echo b > /dev/stderr; echo c > /dev/stdout; echo d > /dev/stderr; echo e"
     for _ in range(10):
         envelope = run(shell, root, command)

@@ -78,7 +78,7 @@ def test_a_wrong_list_is_refused_and_the_old_one_stays(write, todos, rows, said)
     assert [todo.content for todo in todos.written] == ["old"]
 
 
-def test_a_finished_list_is_archived_and_the_next_one_begins_anew(write, todos):
+def test_a_finished_list_is_archived_and_the_next_one_starts_empty(write, todos):
     write(("a", "in_progress"), ("b", "pending"))
     result = write(("a", "completed"), ("b", "cancelled"))
     assert "1 of 1 done." in result.envelope.text

@@ -267,7 +267,7 @@ def test_a_design_that_is_gone_when_the_second_begins_goes_back_to_the_designer(
     assert "`plan.md` cannot be read any more" in users_in(pair_run.models[0].requests[2])[-1]
 
 
-def test_what_cannot_be_delivered_is_counted_anew_in_every_run(pair_run):
+def test_every_run_counts_its_own_failed_deliveries(pair_run):
     def vanishing(phase):
         if isinstance(phase, HandedOver):
             (pair_run.root / "plan.md").unlink(missing_ok=True)

@@ -79,7 +79,7 @@ def test_who_is_killed_while_a_pair_begins_does_not_lift_its_limits(tmp_path, at
     assert (rules.max_cost, rules.max_iterations) == (0.5, 2)
 
 
-def test_designs_are_counted_anew_in_every_turn(tmp_path, monkeypatch):
+def test_every_turn_counts_its_own_designs(tmp_path, monkeypatch):
     monkeypatch.setattr(turns, "MAX_DESIGN_CHECKS", 2)
     pair_run = limited(tmp_path, "max_iterations = 3\ntarget = 1.0")
     planned = [step for number in (1, 2, 3) for step in design(number)]

@@ -240,7 +240,7 @@ def fresh(review):
 
 
 @pytest.mark.slow
-def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(runner):
+def test_results_in_a_log_rebuild_the_state_of_a_review_that_is_resumed(runner):
     results = [
         ("report_finding", reported(runner)),
         ("report_finding", reported(runner, evidence=["not there"])),
