@@ -124,9 +124,7 @@ class CodexRollout:
         if not parts:
             self._builder.losses.add("left out", f"empty {role} messages")
         elif role == "user":
-            origin = origin_of(parts)
-            if origin == "person" and self._sub_agent:
-                origin = "agent"
+            origin = origin_of(parts, to_sub_agent=self._sub_agent)
             if origin != "reminder":
                 self._turns.append(self._builder.newest() or 0)
             self._builder.add(UserSaid(parts, origin=origin), at=self._at)

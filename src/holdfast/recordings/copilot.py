@@ -10,7 +10,6 @@ from holdfast.events import (
     BoundarySeen,
     ChainStarted,
     Noted,
-    Origin,
     Recording,
     SystemSet,
     ToolReturned,
@@ -100,9 +99,7 @@ class CopilotSession:
         said = text(data.get("content"))
         parts = self._parts(said, data.get("attachments"), "`{type}` attachments")
         if parts:
-            origin: Origin = origin_of(parts)
-            if chain and origin == "person":
-                origin = "agent"
+            origin = origin_of(parts, to_sub_agent=bool(chain))
             self._builder.add(UserSaid(parts, origin=origin), chain=chain, at=at)
         sent = text(data.get("transformedContent"))
         before, _, after = sent.partition(said) if said and said in sent else (sent, "", "")

@@ -10,7 +10,6 @@ from holdfast.events import (
     AssistantReplied,
     BoundarySeen,
     Noted,
-    Origin,
     Recording,
     Rewound,
     ToolReturned,
@@ -124,9 +123,7 @@ class GeminiSession:
         parts = self._parts(message.get("content"))
         said = joined_text(parts).strip()
         if kind == "user" and parts:
-            origin: Origin = origin_of(parts)
-            if origin == "person" and self._is_sub_agent:
-                origin = "agent"
+            origin = origin_of(parts, to_sub_agent=self._is_sub_agent)
             self._builder.add(UserSaid(parts, origin=origin), at=at)
         elif kind == "error":
             self._builder.add(Noted(kind="error", text=said), at=at)

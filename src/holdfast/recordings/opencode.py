@@ -12,7 +12,6 @@ from holdfast.events import (
     ChainStarted,
     Event,
     Noted,
-    Origin,
     OverflowReported,
     Recording,
     Rewound,
@@ -75,13 +74,13 @@ class OpencodeSession:
     def read(self, session: SessionValue, chain: str) -> None:
         info = obj(session.get("info"))
         messages = [obj(message) for message in items(session.get("messages"))]
-        is_agent = bool(chain or info.get("parentID"))
+        is_sub_agent = bool(chain or info.get("parentID"))
         before: dict[str, int] = {}
         for message in messages:
             head = obj(message.get("info"))
             before[text(head.get("id"))] = self._builder.newest(chain) or 0
             if head.get("role") == "user":
-                self._read_user(message, messages, chain, is_agent=is_agent)
+                self._read_user(message, messages, chain, is_sub_agent=is_sub_agent)
             elif head.get("role") == "assistant":
                 self._read_replies(message, chain)
             else:
@@ -93,7 +92,7 @@ class OpencodeSession:
             self._builder.add(Rewound(reason="revert"), chain=chain, after=before[undone])
 
     def _read_user(
-        self, message: dict[str, Json], messages: Sequence[dict[str, Json]], chain: str, *, is_agent: bool
+        self, message: dict[str, Json], messages: Sequence[dict[str, Json]], chain: str, *, is_sub_agent: bool
     ) -> None:
         head = obj(message.get("info"))
         at = seconds(obj(head.get("time")).get("created"))
@@ -114,10 +113,8 @@ class OpencodeSession:
                 said += [Text(prompt)] if (prompt := text(part.get("prompt"))) else []
             else:
                 self._builder.losses.add("left out", f"`{kind[:40]}` parts of user messages")
-        origin: Origin = origin_of(tuple(said))
         if said:
-            if is_agent and origin == "person":
-                origin = "agent"
+            origin = origin_of(tuple(said), to_sub_agent=is_sub_agent)
             self._builder.add(UserSaid(tuple(said), origin=origin), chain=chain, at=at)
         if added:
             self._builder.add(UserSaid(tuple(added), origin="reminder"), chain=chain, at=at)

@@ -135,9 +135,11 @@ def tool_definitions(tools: Json, losses: Losses) -> tuple[ToolDefinition, ...]:
     return tuple(definitions)
 
 
-def origin_of(parts: tuple[UserPart, ...]) -> Origin:
-    """Who wrote these parts, judged by their text alone; an image without text is a person's."""
-    return "reminder" if is_machine_made(joined_text(parts)) else "person"
+def origin_of(parts: tuple[UserPart, ...], *, to_sub_agent: bool = False) -> Origin:
+    """Who wrote these parts, judged by their text: a program, or else a person; to a sub-agent, another agent."""
+    if is_machine_made(joined_text(parts)):
+        return "reminder"
+    return "agent" if to_sub_agent else "person"
 
 
 def is_machine_made(text: str) -> bool:
