@@ -63,9 +63,9 @@ class MiniTrajectory:
             self._read_exit(message, extra, at)
         elif role == "tool" or message.get("type") == "function_call_output":
             call_id = text(message.get("tool_call_id")) or text(message.get("call_id"))
-            self._return(call_id, message.get("content", message.get("output")), extra, at)
+            self._add_result(call_id, message.get("content", message.get("output")), extra, at)
         elif role == "user" and self._waiting and not extra.get("interrupt_type"):
-            self._return(self._waiting.pop(0), message.get("content"), extra, at)
+            self._add_result(self._waiting.pop(0), message.get("content"), extra, at)
         elif role in ("user", "system", "developer"):
             self._read_input(message, at)
         else:
@@ -75,7 +75,7 @@ class MiniTrajectory:
         response = obj(extra.get("response")) or message
         parts = self._parts(message)
         if not any(isinstance(part, ToolCall) for part in parts):
-            parts = self._acted(parts, extra)
+            parts = self._with_calls(parts, extra)
         model = self.model = text(response.get("model")) or self.model
         reply = AssistantReplied(parts, model=model, usage=_usage(response.get("usage")))
         self._builder.add(reply, at=at or seconds(response.get("created")))
@@ -100,7 +100,9 @@ class MiniTrajectory:
                 parts += [part for part in found if isinstance(part, Text)]
         return tuple(parts)
 
-    def _acted(self, parts: tuple[AssistantPart, ...], extra: dict[str, Json]) -> tuple[AssistantPart, ...]:
+    def _with_calls(
+        self, parts: tuple[AssistantPart, ...], extra: dict[str, Json]
+    ) -> tuple[AssistantPart, ...]:
         """The reply with its block of code as a call: the only one, since the agent runs no other."""
         said = "\n".join(part.text for part in parts if isinstance(part, Text))
         found = _ACTION.findall(said)
@@ -117,7 +119,7 @@ class MiniTrajectory:
         others = [part for part in parts if not isinstance(part, Text)]
         return (*others, *([Text(told)] if told else []), *calls)
 
-    def _return(self, call_id: str, content: Json, extra: dict[str, Json], at: float | None) -> None:
+    def _add_result(self, call_id: str, content: Json, extra: dict[str, Json], at: float | None) -> None:
         code = extra.get("returncode")
         failed = isinstance(code, int) and code != 0
         parts = user_parts(content, self._builder.losses)

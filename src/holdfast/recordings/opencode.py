@@ -168,11 +168,12 @@ class OpencodeSession:
         self._builder.add(reply, chain=chain, at=at)
         for part in parts:
             if part.get("type") == "tool":
-                self._read_state(part, chain)
+                state, call_id = obj(part.get("state")), text(part.get("callID"))
+                self._read_sub_agent(state, call_id)
+                self._read_result(state, call_id, text(part.get("tool")), chain)
 
-    def _read_state(self, part: dict[str, Json], chain: str) -> None:
-        """A call's result, after the session of the sub-agent that it started."""
-        state, call_id = obj(part.get("state")), text(part.get("callID"))
+    def _read_sub_agent(self, state: dict[str, Json], call_id: str) -> None:
+        """The session that a call started, if it did."""
         child = text(obj(state.get("metadata")).get("sessionId"))
         if session := self._children.pop(child, None):
             given = obj(state.get("input"))
@@ -181,6 +182,8 @@ class OpencodeSession:
             began = seconds(obj(state.get("time")).get("start"))
             self._builder.add(started, chain=child, at=began, after=self._builder.caller(call_id))
             self.read(session, child)
+
+    def _read_result(self, state: dict[str, Json], call_id: str, tool: str, chain: str) -> None:
         status = state.get("status")
         if status not in ("completed", "error"):
             return
@@ -192,7 +195,7 @@ class OpencodeSession:
             else:
                 self._builder.losses.add("left out", "attachments of results that are no pictures")
         ended = seconds(obj(state.get("time")).get("end"))
-        returned = ToolReturned(call_id, text(part.get("tool")), tuple(found), error=status == "error")
+        returned = ToolReturned(call_id, tool, tuple(found), error=status == "error")
         self._builder.add(returned, chain=chain, at=ended)
 
 

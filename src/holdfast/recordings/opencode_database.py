@@ -57,7 +57,7 @@ def session_rows(path: Path) -> list[SessionRow]:
         own = str(key)
         info = {"id": own, "parentID": parent, "directory": directory, "title": title, "version": version}
         size = sizes.get(key) or 0
-        found.append(SessionRow(own, str(parent or ""), info | {"revert": _value(revert)}, size))
+        found.append(SessionRow(own, str(parent or ""), info | {"revert": _decoded(revert)}, size))
     return found
 
 
@@ -92,22 +92,22 @@ def read_session(path: Path, id: str) -> Recording:  # noqa: A002
 def _session(database: sqlite3.Connection, row: SessionRow, losses: Losses) -> opencode.SessionValue:
     parts: dict[str, list[Json]] = {}
     for message, data in database.execute(_PARTS, (row.id,)):
-        parts.setdefault(message, []).append(_counted(data, losses))
+        parts.setdefault(message, []).append(_row_value(data, losses))
     messages = [
-        {"info": {**obj(_counted(data, losses)), "id": own}, "parts": parts.get(own, [])}
+        {"info": {**obj(_row_value(data, losses)), "id": own}, "parts": parts.get(own, [])}
         for own, data in database.execute(_MESSAGES, (row.id,))
     ]
     return {"info": row.info, "messages": messages}
 
 
-def _counted(data: Json, losses: Losses) -> Json:
-    value = _value(data)
+def _row_value(data: Json, losses: Losses) -> Json:
+    value = _decoded(data)
     if value is None:
         losses.add("left out", "rows that are not valid JSON")
     return value
 
 
-def _value(data: Json) -> Json:
+def _decoded(data: Json) -> Json:
     try:
         value = DECODER.decode(data) if isinstance(data, str | bytes) else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
