@@ -92,7 +92,7 @@ class LossFinder:
         rewrote = not self._notes or not view.economics.appended
         self._notes = view.notes
         draft = FoldDraft(view, appends=not rewrote)
-        lines = candidate_lines(view.line_index, draft.folded(), draft.visible_text())
+        lines = candidate_lines(view.line_index, draft.folded(), draft.shown_lines())
         found = {line.key: line.text for line in lines}
         self._at_rewrite, self._since = (found, {}) if rewrote else (self._at_rewrite, self._since | found)
 

@@ -203,7 +203,7 @@ class Window:
         if self._lines is not None:
             kept = (k for note, _ in self._body.notes.values() for k in note.kept)
             self._lines.kept = {(k.step, k.call, k.part): frozenset(parse_ranges(k.lines)) for k in kept}
-            evict_lines(self._lines, line_limit(self.profile.window), is_quick=only_appended)
+            evict_lines(self._lines, line_limit(self.profile.window), only_appended=only_appended)
         self._refused = 0
         self._fresh = False
         self._view = None

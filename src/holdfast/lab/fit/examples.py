@@ -30,7 +30,7 @@ from holdfast.packing.lines.features import (
     line_facts,
     rough_tokens,
 )
-from holdfast.packing.lines.line_index import SHORTEST_NAME, IndexedLine, LogLineIndex
+from holdfast.packing.lines.line_index import SHORTEST_SCORED_NAME, IndexedLine, LogLineIndex
 from holdfast.packing.lines.scoring import SHORTEST_QUOTE, candidate_lines
 from holdfast.packing.lines.weights import HAND_WEIGHTS
 from holdfast.packing.log_walk import fold_if_due
@@ -97,7 +97,7 @@ def rows_of(
     """Lines and names that a fold dropped, as a choice among them would see them."""
     view = window.view()
     line_index, draft = view.line_index, FoldDraft(view)
-    shown = draft.visible_text()
+    shown = draft.shown_lines()
     lines = candidate_lines(line_index, draft.folded(), shown)
     names = sorted({name for line in lines for name in line.names} - shown.names)
     return (
@@ -117,7 +117,7 @@ def _line(line_index: LogLineIndex, line: IndexedLine, later: LaterUse) -> Examp
 
 def _name(line_index: LogLineIndex, text: str, later: LaterUse) -> Example | None:
     use = later.get(text, 0.0)
-    if len(text) < SHORTEST_NAME or (not use and not is_sampled(text, line_index.step)):
+    if len(text) < SHORTEST_SCORED_NAME or (not use and not is_sampled(text, line_index.step)):
         return None
     return name_features(line_index, text), use, 1.0 if use else float(UNUSED_SAMPLE), rough_tokens(text)
 

@@ -165,7 +165,7 @@ class FoldDraft:
         if room:
             steps = {step.entry: step for step in view.transcript.steps}
             prices = ExcerptPrices(view.counter, steps, view.files)
-            chooser = LineChooser(view.line_index, self.folded(), self.visible_text(), prices)
+            chooser = LineChooser(view.line_index, self.folded(), self.shown_lines(), prices)
             bare, used = sum(map(self._bare, notes)), 0
             for _ in range(FILLINGS):
                 # Lines take less below a common heading than each was priced at: what is left is filled again.
@@ -212,7 +212,7 @@ class FoldDraft:
 
         return is_folded
 
-    def visible_text(self) -> ShownLines:
+    def shown_lines(self) -> ShownLines:
         """What the pack shows besides the lines that notes keep. What this draft shortens does not count."""
         texts: list[str] = []
         shortened = {*self.users, *self.pastes}

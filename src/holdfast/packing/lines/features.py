@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.tool_use import ToolKind
+from holdfast.tool_use import CHANGING, ToolKind
 
 LineOrigin = Literal["user", "said", "call", "argument", "result"]
 """Where a line is from: what the user said, what the agent said, what a call was, what was written with it, what it
@@ -28,12 +28,11 @@ SHORTEST_NAME, LONGEST_NAME = 5, 300
 MAX_NAMES = 12
 """Names above which a line is a crowd of them."""
 
-MOST_OF_TOKEN = 2
-"""Names that are made of what looks like one: a path and its last part."""
+NAMES_PER_TOKEN = 2
+"""At most: a path and its last part."""
 
-LINES_REMEMBERED, WORDS_REMEMBERED = 1024, 2048
-"""Of so many it is remembered what is in them: a long result is read when it is reduced and when it is indexed, and
-most words of a project come again and again."""
+CACHED_LINES, CACHED_TOKENS = 1024, 2048
+"""A long result is read when it is reduced and again when it is indexed, and most words of a project come often."""
 
 _NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|[A-Za-z0-9_][A-Za-z0-9_./@~+\-]{4,}")
 _SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
@@ -84,7 +83,7 @@ class LineFacts(Struct, frozen=True, gc=False):
     is_lone: bool
 
 
-@lru_cache(LINES_REMEMBERED)
+@lru_cache(CACHED_LINES)
 def line_facts(line: str) -> LineFacts:
     names = names_in(line)
     opening = _OPENING.match(line)
@@ -136,7 +135,7 @@ def names_on(lines: Iterable[str]) -> set[str]:
     tokens: set[str] = set()
     for line in lines:
         found = _tokens(line)
-        if len(found) * MOST_OF_TOKEN <= MAX_NAMES:
+        if len(found) * NAMES_PER_TOKEN <= MAX_NAMES:
             tokens.update(found)
         elif not is_crowd(line, one_by_one := _names_among(found)):
             names.update(one_by_one)
@@ -147,9 +146,9 @@ def _names_among(tokens: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(map(_names_of, tokens))))
 
 
-@lru_cache(WORDS_REMEMBERED)
+@lru_cache(CACHED_TOKENS)
 def _names_of(token: str) -> tuple[str, ...]:
-    """The names that are made of what looks like one: itself, and the last part of a path."""
+    """The name itself, and the last part of a path; nothing for a word of prose."""
     name = intern(token.rstrip(_EDGES))
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
         return ()
@@ -211,8 +210,6 @@ RECENT_STEPS = 10
 NEW = 5
 """Steps since its first sight for which a name is new."""
 
-_CHANGES = ("edit", "multiedit", "write")
-
 
 def fixed_line_features(
     facts: LineFacts, line: str, origin: LineOrigin, kind: ToolKind | None, row: int, rows: int
@@ -230,7 +227,7 @@ def fixed_line_features(
         result == "grep",
         result == "bash",
         result in ("ls", "glob"),
-        kind in _CHANGES,
+        kind in CHANGING,
         result == "other",
         log1p(facts.size),
         facts.size > LONG_LINE,

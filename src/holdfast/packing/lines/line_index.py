@@ -35,7 +35,7 @@ from holdfast.views.transcript import Item, Step
 LONGEST_LINE = 1500
 """Characters of a line worth quoting; of a longer one nothing is."""
 SHORTEST_LINE = 4
-SHORTEST_NAME = 6
+SHORTEST_SCORED_NAME = 6
 """Characters of a name that is worth anything by itself."""
 
 
@@ -136,12 +136,11 @@ class LogLineIndex:
                     IndexedLine(source, number, line, facts.key, facts.names, facts.size, is_weak, worth)
                 )
                 self.repeats[facts.key] = self.repeats.get(facts.key, 0) + 1
-        self._see(seen, source.origin)
+        self._note_names(seen, source.origin)
         if source.origin == "user":
             self.goal.update(names_in("\n".join(lines)))
 
-    def _see(self, lines: Sequence[LineFacts], origin: LineOrigin) -> None:
-        """Note the names of some lines of one passage."""
+    def _note_names(self, lines: Sequence[LineFacts], origin: LineOrigin) -> None:
         step, own = self.step, origin in ("said", "call", "argument")
         for text, count in Counter(chain.from_iterable(facts.names for facts in lines)).items():
             name = self.names.get(text)
@@ -235,7 +234,7 @@ class LogLineIndex:
         """What names are worth where they are not shown yet, those of these lines among them."""
         values = self._name_values
         unknown = set(chain.from_iterable([line.names for line in lines])).difference(values)
-        long = [text for text in unknown if len(text) >= SHORTEST_NAME]
+        long = [text for text in unknown if len(text) >= SHORTEST_SCORED_NAME]
         values.update(dict.fromkeys(unknown, 0.0))
         values.update(zip(long, map(exp, self.name_scores(long)), strict=True))
         return values

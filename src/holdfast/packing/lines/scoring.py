@@ -74,11 +74,11 @@ def line_limit(window: int) -> int:
     return max(window // TOKENS_A_LINE, FEWEST)
 
 
-def evict_lines(line_index: LogLineIndex, most: int, *, is_quick: bool = True) -> None:
-    """Let go of the worst lines where half as many again as `most` have come together; after a fold that was not
-    quick, where twice as many have. Half of `most` stay at least besides those that notes show."""
+def evict_lines(line_index: LogLineIndex, most: int, *, only_appended: bool = True) -> None:
+    """Let go of the worst lines where half as many again as `most` have come together; after a fold that chose all
+    lines again, where twice as many have. Half of `most` stay at least besides those that notes show."""
     lines, kept = line_index.lines, line_index.kept
-    if len(lines) <= (most + most // 2 if is_quick else 2 * most):
+    if len(lines) <= (most + most // 2 if only_appended else 2 * most):
         return
     is_shown = [
         line.number in numbers
@@ -122,11 +122,11 @@ class LineChooser:
         self,
         line_index: LogLineIndex,
         folded: Callable[[PassageSource], bool],
-        view: ShownLines,
+        shown: ShownLines,
         prices: ExcerptPrices,
     ) -> None:
-        self._found = candidate_lines(line_index, folded, view)
-        self._scores = LineScores(line_index, self._found, view.names)
+        self._found = candidate_lines(line_index, folded, shown)
+        self._scores = LineScores(line_index, self._found, shown.names)
         self._prices = prices
         self._values = self._scores.of_all()
         self._ranked = sorted(range(len(self._found)), key=self._values.__getitem__, reverse=True)[::-1]
@@ -180,10 +180,10 @@ class LineChooser:
 
 
 def candidate_lines(
-    line_index: LogLineIndex, folded: Callable[[PassageSource], bool], view: ShownLines
+    line_index: LogLineIndex, folded: Callable[[PassageSource], bool], shown: ShownLines
 ) -> list[IndexedLine]:
     """Every line once, at its newest place."""
-    seen = set(view.keys)
+    seen = set(shown.keys)
     found: list[IndexedLine] = []
     for source, lines in by_source(reversed(line_index.lines)):
         if folded(source):

@@ -18,7 +18,7 @@ from holdfast.packing.lines.features import (
     is_crowd,
     line_facts,
 )
-from holdfast.packing.lines.line_index import SHORTEST_NAME
+from holdfast.packing.lines.line_index import SHORTEST_SCORED_NAME
 from holdfast.packing.lines.scoring import SHORTEST_QUOTE, WEAK_SHARE
 from holdfast.packing.lines.weights import WeightVectors, dot
 from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
@@ -62,7 +62,7 @@ def _score_lines(lines: Sequence[str], use: ToolUse, weights: WeightVectors) -> 
     rater = LineRater(weights.fixed_line, "result", use.kind, len(lines))
 
     def name_worth(name: str) -> float:
-        if len(name) < SHORTEST_NAME:
+        if len(name) < SHORTEST_SCORED_NAME:
             return 0.0
         if name in names:
             return names[name] * SAID_ABOVE
