@@ -12,7 +12,7 @@ from holdfast.tool_use.recognition import (
     recognize_tool,
     values_in,
 )
-from holdfast.tool_use.shell_looks import FROM_END
+from holdfast.tool_use.shell_lookups import FROM_END
 
 __all__ = [
     "CHANGING",

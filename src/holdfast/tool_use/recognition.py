@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.messages import Json, ToolCall
 from holdfast.tool_use.shell_commands import script_given_to_shell, script_in_program, simple_commands
-from holdfast.tool_use.shell_looks import FROM_END, shell_look
+from holdfast.tool_use.shell_lookups import FROM_END, shell_lookup
 
 ToolKind = Literal[
     "ls", "glob", "grep", "read", "edit", "multiedit", "write", "bash", "todo", "recall", "other"
@@ -221,11 +221,11 @@ def _shell_use(name: str, command: str) -> ToolUse:
     if patched:
         kind: ToolKind = "multiedit" if _is_patch_alone(command) else "bash"
         return ToolUse(kind, name, patched[0], command, patched=patched)
-    look = shell_look(command.strip())
-    if look is None:
+    found = shell_lookup(command.strip())
+    if found is None:
         return ToolUse("bash", name, command=command)
     return ToolUse(
-        look.kind, name, look.path, command, look.pattern, look.first, look.last, is_mixed=look.is_mixed
+        found.kind, name, found.path, command, found.pattern, found.first, found.last, is_mixed=found.is_mixed
     )
 
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from holdfast.tool_use.shell_commands import SimpleCommand, script_given_to_shell, simple_commands
 
-LookKind = Literal["read", "grep", "glob", "ls"]
+LookupKind = Literal["read", "grep", "glob", "ls"]
 
-LONGEST_LOOK = 2_000
+LONGEST_LOOKUP = 2_000
 """Characters of a command; a longer one is a script, whatever its first word is."""
 FROM_END = 1_000_000_000
 """The first line of a range that is counted from the end of a file."""
@@ -40,11 +40,11 @@ _WITH_VALUE = frozenset(
 _ACTING = frozenset({"-exec", "-execdir", "-delete", "-ok", "-fprint", "-x", "-X"})
 
 
-class ShellLook(Struct, frozen=True, gc=False):
+class ShellLookup(Struct, frozen=True, gc=False):
     """What a command looks at. Lines from `first` to `last` are 0 where it names none. `is_mixed` says that the
     output is not these lines of the file alone: it has other files too, or only some of the lines."""
 
-    kind: LookKind
+    kind: LookupKind
     path: str = ""
     first: int = 0
     last: int = 0
@@ -52,14 +52,14 @@ class ShellLook(Struct, frozen=True, gc=False):
     is_mixed: bool = False
 
 
-def shell_look(script: str) -> ShellLook | None:
+def shell_lookup(script: str) -> ShellLookup | None:
     """What a script looks at, of several files the first; None where it does anything else."""
-    if len(script) > LONGEST_LOOK or "`" in script or "$(" in script or script.rstrip().endswith("|"):
+    if len(script) > LONGEST_LOOKUP or "`" in script or "$(" in script or script.rstrip().endswith("|"):
         return None
     commands = simple_commands(script)
     if len(commands) == 1 and (inner := script_given_to_shell(commands[0].words)) is not None:
-        return shell_look(inner)
-    found: list[ShellLook] = []
+        return shell_lookup(inner)
+    found: list[ShellLookup] = []
     speaks = False
     for pipeline in _pipelines(commands):
         program = pipeline[0].program
@@ -68,11 +68,11 @@ def shell_look(script: str) -> ShellLook | None:
             return None
         if program in _SILENT or (program in _SPEAKING and len(pipeline) == 1):
             continue
-        look = _look_of(pipeline)
-        if look is None:
+        lookup = _pipeline_lookup(pipeline)
+        if lookup is None:
             return None
-        found.append(look)
-    if len({look.kind for look in found}) != 1:
+        found.append(lookup)
+    if len({lookup.kind for lookup in found}) != 1:
         return None
     return replace(found[0], is_mixed=True) if speaks or len(found) > 1 else found[0]
 
@@ -87,81 +87,80 @@ def _pipelines(commands: Sequence[SimpleCommand]) -> list[list[SimpleCommand]]:
     return lines
 
 
-def _look_of(pipeline: Sequence[SimpleCommand]) -> ShellLook | None:
+def _pipeline_lookup(pipeline: Sequence[SimpleCommand]) -> ShellLookup | None:
     first, *filters = pipeline
     program, words = first.program, first.words[1:]
     if program == "git" and words:
         program, words = f"git {words[0]}", words[1:]
-        look = _GIT[program](words) if program in _GIT else None
+        lookup = _GIT[program](words) if program in _GIT else None
     elif program in _SEARCHES:
-        look = _search(words)
+        lookup = _search(words)
     else:
-        look = _LOOKS[program](words) if program in _LOOKS else None
+        lookup = _LOOKUPS[program](words) if program in _LOOKUPS else None
     for command in filters:
-        look = _filtered(look, command) if look else None
-    return look
+        lookup = _filtered(lookup, command) if lookup else None
+    return lookup
 
 
-def _filtered(look: ShellLook, command: SimpleCommand) -> ShellLook | None:
-    """What is left of a look after the next command of a pipe."""
+def _filtered(lookup: ShellLookup, command: SimpleCommand) -> ShellLookup | None:
+    """What is left of a lookup after the next command of a pipe."""
     words = command.words[1:]
     if command.program in _PASSING:
-        return look
+        return lookup
     if command.program in _SEARCHES:
         searched = _search(words)
         if searched is None or searched.path:
             return None
         # Of what a search or a listing found, it leaves less of the same.
-        return ShellLook("grep", look.path, pattern=searched.pattern) if look.kind == "read" else look
+        return ShellLookup("grep", lookup.path, pattern=searched.pattern) if lookup.kind == "read" else lookup
     if command.program in ("sort", "uniq"):
-        return None if look.kind == "read" else look
-    if look.kind != "read":
-        return look if command.program in ("head", "tail", "sed", "cut") else None
-    if command.program == "sed":
-        cut = _sed([*words, "-"])
-    else:
-        cut = {"head": _head, "tail": _tail}.get(command.program, _no_look)([*words, "-"])
-    return _within(look, cut) if cut else None
+        return None if lookup.kind == "read" else lookup
+    if lookup.kind != "read":
+        return lookup if command.program in ("head", "tail", "sed", "cut") else None
+    line_filter = {"head": _head, "tail": _tail, "sed": _sed}.get(command.program)
+    cut = line_filter([*words, "-"]) if line_filter else None
+    return _within(lookup, cut) if cut else None
 
 
-def _within(look: ShellLook, cut: ShellLook) -> ShellLook:
-    """The lines that `cut` names, of those that `look` shows."""
-    if look.is_mixed:
-        return look
-    if not cut.path or look.first == FROM_END:
-        return ShellLook("read")
-    start = max(look.first, 1)
+def _within(lookup: ShellLookup, cut: ShellLookup) -> ShellLookup:
+    """The lines that `cut` names, of those that `lookup` shows."""
+    if lookup.is_mixed:
+        return lookup
+    if not cut.path or lookup.first == FROM_END:
+        return ShellLookup("read")
+    start = max(lookup.first, 1)
     if cut.first == FROM_END:
         # How many lines there are before the last ones, only the file tells.
-        return replace(look, first=FROM_END, last=0, is_mixed=True)
+        return replace(lookup, first=FROM_END, last=0, is_mixed=True)
     first = start + max(cut.first, 1) - 1
-    ends = [end for end in (look.last, start + cut.last - 1 if cut.last else 0) if end]
-    return replace(look, first=first, last=min(ends, default=0), is_mixed=look.is_mixed or cut.is_mixed)
-
-
-def _no_look(_: Sequence[str]) -> ShellLook | None:
-    return None
+    ends = [end for end in (lookup.last, start + cut.last - 1 if cut.last else 0) if end]
+    return replace(lookup, first=first, last=min(ends, default=0), is_mixed=lookup.is_mixed or cut.is_mixed)
 
 
 def _files(words: Sequence[str]) -> list[str]:
     return [word for word in words if word == "-" or not word.startswith("-")]
 
 
-def _read(files: Sequence[str], first: int = 0, last: int = 0, *, is_mixed: bool = False) -> ShellLook | None:
-    """A look at lines of the first file; without its path where a pattern or a variable stands for it."""
+def _first_path(words: Sequence[str]) -> str:
+    return words[0] if words and not _UNKNOWN.search(words[0]) else ""
+
+
+def _read(
+    files: Sequence[str], first: int = 0, last: int = 0, *, is_mixed: bool = False
+) -> ShellLookup | None:
+    """A read of lines of the first file; its path is left out where it is a pattern or a variable."""
     if not files:
         return None
-    path = "" if _UNKNOWN.search(files[0]) else files[0]
-    if not path:
-        return ShellLook("read")
-    return ShellLook("read", path, first, last, is_mixed=is_mixed or len(files) > 1)
+    if path := _first_path(files):
+        return ShellLookup("read", path, first, last, is_mixed=is_mixed or len(files) > 1)
+    return ShellLookup("read")
 
 
-def _cat(words: Sequence[str]) -> ShellLook | None:
+def _cat(words: Sequence[str]) -> ShellLookup | None:
     return _read(_files(words))
 
 
-def _nl(words: Sequence[str]) -> ShellLook | None:
+def _nl(words: Sequence[str]) -> ShellLookup | None:
     """Options of `nl` may be apart from their values, as in `nl -b a file`."""
     return _read(_files(words)[-1:])
 
@@ -179,22 +178,22 @@ def _count(words: Sequence[str]) -> tuple[str, int, list[str]] | None:
     return found[1], int(found[2]), files
 
 
-def _head(words: Sequence[str]) -> ShellLook | None:
+def _head(words: Sequence[str]) -> ShellLookup | None:
     counted = _count(words)
     if counted is None or counted[0] or not counted[1] or len(counted[2]) != 1:
-        return ShellLook("read")
+        return ShellLookup("read")
     return _read(counted[2], 1, counted[1])
 
 
-def _tail(words: Sequence[str]) -> ShellLook | None:
+def _tail(words: Sequence[str]) -> ShellLookup | None:
     counted = _count(words)
     if counted is None or len(counted[2]) != 1:
-        return ShellLook("read")
+        return ShellLookup("read")
     sign, lines, files = counted
     return _read(files, max(lines, 1)) if sign else _read(files, FROM_END)
 
 
-def _sed(words: Sequence[str]) -> ShellLook | None:
+def _sed(words: Sequence[str]) -> ShellLookup | None:
     """`sed -n` with numbers of lines; any other use of it may change what is printed, or a file."""
     options = [word for word in words if word.startswith("-") and word != "-"]
     if not options or any(option not in ("-n", "-E", "-r", "-e", "--quiet") for option in options):
@@ -207,7 +206,7 @@ def _sed(words: Sequence[str]) -> ShellLook | None:
     spans = [_SED_LINES.fullmatch(piece) for piece in pieces]
     if not pieces or "-e" in options or len(files) > 1 or not all(spans):
         prints = re.fullmatch(r"[^{}]*p", script) and not re.search(r"\bw\b|[wsd]/", script)
-        return ShellLook("read") if prints else None
+        return ShellLookup("read") if prints else None
     found = spans[0]
     assert found is not None
     first, last = int(found[1]), int(found[1])
@@ -216,7 +215,7 @@ def _sed(words: Sequence[str]) -> ShellLook | None:
     return _read(files, first, last, is_mixed=len(spans) > 1)
 
 
-def _search(words: Sequence[str]) -> ShellLook | None:
+def _search(words: Sequence[str]) -> ShellLookup | None:
     pattern, plain, is_listing = "", list[str](), False
     rest = iter(words)
     for word in rest:
@@ -227,53 +226,53 @@ def _search(words: Sequence[str]) -> ShellLook | None:
         elif not word.startswith("-"):
             plain.append(word)
     if is_listing:
-        return ShellLook("glob", plain[0] if plain else "")
+        return ShellLookup("glob", plain[0] if plain else "")
     if not pattern and plain:
         pattern = plain.pop(0)
-    path = plain[0] if plain and not _UNKNOWN.search(plain[0]) else ""
-    return ShellLook("grep", path, pattern=pattern, is_mixed=len(plain) > 1) if pattern else None
+    return (
+        ShellLookup("grep", _first_path(plain), pattern=pattern, is_mixed=len(plain) > 1) if pattern else None
+    )
 
 
-def _ls(words: Sequence[str]) -> ShellLook | None:
-    plain = _files(words)
-    return ShellLook("ls", plain[0] if plain and not _UNKNOWN.search(plain[0]) else "")
+def _ls(words: Sequence[str]) -> ShellLookup | None:
+    return ShellLookup("ls", _first_path(_files(words)))
 
 
-def _find(words: Sequence[str]) -> ShellLook | None:
+def _find(words: Sequence[str]) -> ShellLookup | None:
     if _ACTING.intersection(words):
         return None
     named = (words[n + 1] for n, word in enumerate(words[:-1]) if word in ("-name", "-iname", "-path"))
-    path = words[0] if words and not words[0].startswith("-") and not _UNKNOWN.search(words[0]) else ""
-    return ShellLook("glob", path, pattern=next(named, ""))
+    path = "" if words[:1] and words[0].startswith("-") else _first_path(words)
+    return ShellLookup("glob", path, pattern=next(named, ""))
 
 
-def _fd(words: Sequence[str]) -> ShellLook | None:
+def _fd(words: Sequence[str]) -> ShellLookup | None:
     plain = _files(words)
     if _ACTING.intersection(words):
         return None
-    return ShellLook("glob", plain[1] if len(plain) > 1 else "", pattern=plain[0] if plain else "")
+    return ShellLookup("glob", plain[1] if len(plain) > 1 else "", pattern=plain[0] if plain else "")
 
 
-def _git_show(words: Sequence[str]) -> ShellLook | None:
+def _git_show(words: Sequence[str]) -> ShellLookup | None:
     """A file as it was at a revision: its path begins with that, for it is not the file of now."""
     plain = _files(words)
     return _read(plain) if len(plain) == 1 and re.fullmatch(r"[^:\s]+:[^:\s].*", plain[0]) else None
 
 
-def _git_diff(words: Sequence[str]) -> ShellLook | None:
+def _git_diff(words: Sequence[str]) -> ShellLookup | None:
     """What changed in files that the command names: not the lines of any of them."""
     files = list(words[words.index("--") + 1 :]) if "--" in words else []
     is_short = any(word.startswith(("--stat", "--name", "--check", "--quiet", "--short")) for word in words)
     return _read(files, is_mixed=True) if files and not is_short else None
 
 
-def _git_files(words: Sequence[str]) -> ShellLook | None:
+def _git_files(words: Sequence[str]) -> ShellLookup | None:
     plain = _files(words)
-    return ShellLook("glob", pattern=plain[0] if plain else "")
+    return ShellLookup("glob", pattern=plain[0] if plain else "")
 
 
-_Reader = Callable[[Sequence[str]], ShellLook | None]
-_LOOKS: dict[str, _Reader] = {
+_Reader = Callable[[Sequence[str]], ShellLookup | None]
+_LOOKUPS: dict[str, _Reader] = {
     "cat": _cat, "bat": _cat, "less": _cat, "more": _cat, "nl": _nl, "head": _head, "tail": _tail, "sed": _sed,
     "ls": _ls, "tree": _ls, "find": _find, "fd": _fd,
 }  # fmt: skip
