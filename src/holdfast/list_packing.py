@@ -37,7 +37,7 @@ from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
 from holdfast.wire.content_blocks import WireDict, tool_definitions
 from holdfast.wire.foreign_json import Losses
-from holdfast.wire.message_lists import MessageListReader, listed
+from holdfast.wire.message_lists import MessageListReader, checked_list
 from holdfast.wire.openai import openai_tool
 
 MOST_LISTS = 8
@@ -73,7 +73,7 @@ def pack(
     own = check_provider(to) if to is not None else None
     offered = [*(tools or ()), openai_tool(RECALL_TOOL)]
     check_tool_names(tool_definitions(offered[:-1], Losses()))
-    given = listed(messages)
+    given = checked_list(messages)
     settings, ranking = choose_profile(profile, budget), choose_weights(weights)
     arguments = PackArguments(system, offered, settings, ranking, model, own)
     packer = KEPT.take(arguments, given)
@@ -86,7 +86,7 @@ def pack(
 
 
 class PackArguments(Struct, frozen=True, dict=True):
-    """What besides the messages decides over a pack."""
+    """What a pack depends on besides the messages."""
 
     system: Json
     tools: list[WireDict]
@@ -120,26 +120,26 @@ class ListPacker:
         detected: Provider = "anthropic" if self._reader.source == "anthropic" else "openai"
         self._sender = Sender(arguments.to or detected)
         self._recording = self._reader.recording()
-        self._walk_on(self._import.read(self._recording))
+        self._add_events(self._import.read(self._recording))
 
     @property
     def size(self) -> int:
         return self._reader.size
 
     def append(self, messages: list[Json]) -> bool:
-        """Go on with messages that the list has now too. False where it must be read from its beginning."""
+        """Continue with messages that came since. False where the list must be read from its beginning."""
         if not messages:
             return True
-        if not self._reader.is_same_before(messages):
+        if not self._reader.can_append(messages):
             return False
         new = self._copied(messages)
         self._reader.append(new)
         self.messages += new
         self._recording = self._reader.recording()
         events = self._import.read(self._recording)
-        if events and not self._walk.goes_on_with(events[0]):
+        if events and not self._walk.can_continue_with(events[0]):
             return False
-        self._walk_on(events)
+        self._add_events(events)
         return True
 
     def pack(self) -> Packed:
@@ -159,7 +159,7 @@ class ListPacker:
 
         return check_messages(self._sender.send_recorded(packed, make_record))
 
-    def _walk_on(self, events: list[Event]) -> None:
+    def _add_events(self, events: list[Event]) -> None:
         for event in events:
             self._entries += 1
             self._walk.add(Entry(_entry_id(self._entries), "", self._entries, None, event))

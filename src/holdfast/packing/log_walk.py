@@ -18,7 +18,7 @@ from holdfast.packing.window import Window
 
 
 class LogWalk:
-    """A walk that can go on: entries are added as they come, and folds planned as in one walk over all of them."""
+    """A walk that can be continued: entries are added as they come, with the folds of one walk over all of them."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
@@ -44,9 +44,9 @@ class LogWalk:
             self.folds += folds
             self._folded_at = self._entries if folds else self._folded_at
 
-    def goes_on_with(self, event: Event) -> bool:
-        """Whether the walk so far is also the beginning of one over more entries, the next with this event. It is
-        not where a fold was made for a request that, as it turns out, nobody made."""
+    def can_continue_with(self, event: Event) -> bool:
+        """Whether a walk over more entries, the next with this event, would begin the same. It would not where a
+        fold was made for a request that, as it turns out, nobody made."""
         return self._folded_at < self._entries or isinstance(event, AssistantReplied)
 
 

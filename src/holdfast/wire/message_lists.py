@@ -68,13 +68,13 @@ def read_message_list(value: Json, builder: RecordingBuilder, id: str = "") -> R
     """A recording from a list of messages, or from a request that has one, in the builder's format."""
     request = request_of(obj(value))
     messages = items(request.get("messages", value))
-    turns = _set_up(builder, request, messages)
-    _read_turns(builder, messages, turns)
-    return _finish(builder, messages, turns, id, meta={"model": request.get("model")})
+    first_turn = _set_up(builder, request, messages)
+    _read_turns(builder, messages, first_turn)
+    return _finish(builder, messages, first_turn, id, meta={"model": request.get("model")})
 
 
 def _set_up(builder: RecordingBuilder, request: dict[str, Json], messages: list[Json]) -> int:
-    """Reads the system prompt and the tools. Returned is where the messages begin that are not of the prompt."""
+    """Read the system prompt and the tools; the result is the place of the first message after the prompt."""
     losses = builder.losses
     opening, rest = split_system(messages, losses)
     if builder.source == ANTHROPIC and len(blocks := items(request.get("system"))) > 1:
@@ -93,12 +93,12 @@ def _read_turns(builder: RecordingBuilder, messages: list[Json], start: int) -> 
 def _finish(
     builder: RecordingBuilder,
     messages: list[Json],
-    turns: int,
+    first_turn: int,
     id: str,  # noqa: A002
     meta: dict[str, Json] | None = None,
 ) -> Recording:
-    """The recording; an error where the messages say nothing, from `turns` on or before."""
-    opening = split_system(messages[:turns], Losses())[0]
+    """The recording; an error where the messages say nothing, before `first_turn` or from there on."""
+    opening = split_system(messages[:first_turn], Losses())[0]
     if messages and builder.is_empty() and not opening:
         roles = ("user", "assistant") if builder.source == ANTHROPIC else OPENAI_ROLES
         for place, message in enumerate(map(obj, messages)):
@@ -111,7 +111,7 @@ def _finish(
     return builder.finish(id, meta=meta)
 
 
-def listed(messages: Sequence[dict[str, Json]]) -> list[Json]:
+def checked_list(messages: Sequence[dict[str, Json]]) -> list[Json]:
     """The messages as a list of our own; an error for what cannot be one."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise InputError(
@@ -140,7 +140,7 @@ class MessageListReader:
         request = _checked_json(request, self._replaced)
         self._messages: list[Json] = [*request["messages"]]
         self.source = _checked_format(self._messages, format, "message {}")
-        self._is_settled = bool(format or _distinct_format(self._messages))
+        self._is_format_settled = bool(format or _distinct_format(self._messages))
         """Whether no later message can change the format."""
         self._notes = [*self._replaced.sentences()]
         self._builder = RecordingBuilder(self.source, where="the list of messages", notes=self._notes)
@@ -150,20 +150,20 @@ class MessageListReader:
         self._hash_messages(self._messages, b"")
         ends = encode_in_order(request["system"]), encode_in_order(request["tools"])
         self._hash_end = b'],"system":%b,"tools":%b}' % ends
-        self._turns = _set_up(self._builder, request, self._messages)
-        _read_turns(self._builder, self._messages, self._turns)
+        self._first_turn = _set_up(self._builder, request, self._messages)
+        _read_turns(self._builder, self._messages, self._first_turn)
 
-    def is_same_before(self, messages: list[Json]) -> bool:
-        """Whether what was read is read the same with these messages after it."""
-        has_turns = self._turns < len(self._messages)
-        return has_turns and (self._is_settled or _distinct_format(messages) in (None, self.source))
+    def can_append(self, messages: list[Json]) -> bool:
+        """Whether a list with these messages at its end is read the same up to here."""
+        has_turns = self._first_turn < len(self._messages)
+        return has_turns and (self._is_format_settled or _distinct_format(messages) in (None, self.source))
 
     def append(self, messages: list[Json]) -> None:
-        """Read on. **Contract:** `is_same_before` said yes."""
+        """**Contract:** `can_append` said yes."""
         start = len(self._messages)
         new = _checked_json({"messages": messages}, self._replaced)["messages"]
         _check_roles(new, "message {}", start)
-        self._is_settled = self._is_settled or _distinct_format(new) is not None
+        self._is_format_settled = self._is_format_settled or _distinct_format(new) is not None
         self._notes[:] = self._replaced.sentences()
         self._messages += new
         self._hash_messages(new, b",")
@@ -174,7 +174,7 @@ class MessageListReader:
         whole = self._hash.copy()
         whole.update(self._hash_end)
         id_ = f"{self.source}-{whole.hexdigest()}"
-        return _finish(self._builder, self._messages, self._turns, id_)
+        return _finish(self._builder, self._messages, self._first_turn, id_)
 
     def _hash_messages(self, messages: list[Json], before: bytes) -> None:
         for message in messages:
@@ -192,7 +192,7 @@ def recording_from_messages(
     format: str | None = None,  # noqa: A002
 ) -> Recording:
     """A recording from a list of OpenAI or Anthropic messages, told apart by shape unless `format` is given."""
-    return MessageListReader(listed(messages), system=system, tools=tools, format=format).recording()
+    return MessageListReader(checked_list(messages), system=system, tools=tools, format=format).recording()
 
 
 def events_from_message(
