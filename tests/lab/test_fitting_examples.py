@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.errors import ContextOverflow
-from holdfast.lab.evidence.needs import KEEPS_FROM_STEP_TO_STEP, later_use, study_evidence
+from holdfast.lab.evidence.needs import DECAY_PER_STEP, later_use, study_evidence
 from holdfast.lab.fit.examples import (
     UNUSED_SAMPLE,
     RecordingExamples,
@@ -56,7 +56,7 @@ def test_later_use_counts_shares_and_fades(lesson_study):
         found = lines if need.is_line else names
         earlier = lines_before if need.is_line else names_before
         assert found[need.text] == pytest.approx(1 / len(needs))
-        assert earlier[need.text] == pytest.approx(KEEPS_FROM_STEP_TO_STEP**3 / len(needs))
+        assert earlier[need.text] == pytest.approx(DECAY_PER_STEP**3 / len(needs))
     assert definition("one", 0) in lines
     assert later_use(lesson_study, len(lesson_study.requests)) == later_use(lesson_study, -1)
 

@@ -5,7 +5,7 @@ import re
 from msgspec.structs import replace
 
 from holdfast.cli.tables import Column, print_table
-from holdfast.lab import why
+from holdfast.lab import loss_reasons
 from holdfast.lab.report import terminal_tables, write_html, write_markdown
 from holdfast.lab.report.losses import MOST, loss_tables
 from holdfast.lab.results import NeedGroup
@@ -23,11 +23,11 @@ def needs(count: int, hard: int, reason: str = "", detail: str = "", **more: str
 
 GROUPS = [
     needs(60, 30),
-    needs(20, 10, why.OUTRANKED),
-    needs(15, 8, why.NEVER, why.WEAK, tool="<b>Glob</b>", kind="name", age="51+"),
-    needs(5, 2, why.NEVER, why.LONG),
+    needs(20, 10, loss_reasons.OUTRANKED),
+    needs(15, 8, loss_reasons.NEVER, loss_reasons.WEAK, tool="<b>Glob</b>", kind="name", age="51+"),
+    needs(5, 2, loss_reasons.NEVER, loss_reasons.LONG),
     needs(400, 0, age="1"),
-    needs(100, 0, why.FIRST_SIGHT, age="2-5"),
+    needs(100, 0, loss_reasons.FIRST_SIGHT, age="2-5"),
 ]
 REPORT = replace(sample_report(20), groups=GROUPS)
 
@@ -65,7 +65,7 @@ def test_a_policy_without_misses_and_a_report_without_counts_have_no_rows():
 
 
 def test_many_tools_end_in_one_row():
-    many = [needs(1, 0, why.OUTRANKED, tool=f"tool {n}") for n in range(MOST + 5)]
+    many = [needs(1, 0, loss_reasons.OUTRANKED, tool=f"tool {n}") for n in range(MOST + 5)]
     [table] = [t for t in loss_tables(replace(REPORT, groups=many), BUDGET) if "by source" in t.title]
     assert len(table.rows) == MOST + 1
     assert table.rows[-1][1:] == ["others", "0", "0", "–", "5", "5", "100%", "outranked"]

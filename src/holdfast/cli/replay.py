@@ -32,7 +32,7 @@ from holdfast.cli.tables import Column, print_table, say_table, say_wrapped
 from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors
-from holdfast.lab.policies.oracle import profile_below
+from holdfast.lab.policies.oracle import underlying_profile
 from holdfast.lab.policies.registry import DEFAULT_NAMES
 from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import terminal_tables, write_html, write_markdown
@@ -147,7 +147,7 @@ def _options(
         names,
         parse_budgets(source.budget, BUDGETS),
         (chosen, *(table for name, table in BUILT_IN_PRICES.items() if name != chosen.name)),
-        profiles={name: load_profile(name) for name in map(profile_below, names) if name in profiles},
+        profiles={name: load_profile(name) for name in map(underlying_profile, names) if name in profiles},
         folder=str(Path.cwd()),
         project_from=source.project_from,
         at_least=parse_tokens(source.at_least),

@@ -134,17 +134,17 @@ class ReplayCollector:
     def report(self, files: Sequence[Path], verdicts: Iterable[CheckResult]) -> ReplayReport:
         options, wanted, scores = self._options, self._wanted, self._scores[0]
         abouts = {policy.name: policy.about for policy in options.all_policies()}
-        seers = {policy.name for policy in options.all_policies() if policy.sees_future}
-        checks = compare_runs(verdicts, scores, seers)
+        ceilings = {policy.name for policy in options.all_policies() if policy.sees_future}
+        checks = compare_runs(verdicts, scores, ceilings)
         rows = [
-            replace(row, sees_future=row.policy in seers, checks=checks.get((row.policy, row.budget), {}))
+            replace(row, sees_future=row.policy in ceilings, checks=checks.get((row.policy, row.budget), {}))
             for row in build_rows(scores, abouts, wanted.draws)
         ]
         projects: dict[str, set[str]] = {}
         for score in scores:
             projects.setdefault(score.project, set()).add(score.recording)
         prices = options.tables[0].name
-        reference = wanted.reference or default_reference([name for name in abouts if name not in seers])
+        reference = wanted.reference or default_reference([name for name in abouts if name not in ceilings])
         if wanted.picture and options.pictures and not self._pictures:
             self._notes.append(f"no recording fits `{wanted.picture}`, so there is no picture")
         return ReplayReport(
@@ -172,7 +172,9 @@ class ReplayCollector:
             ),
             pictures=self._pictures,
             groups=group_needs(scores),
-            sensitivity=self._sensitivity({name: said for name, said in abouts.items() if name not in seers}),
+            sensitivity=self._sensitivity(
+                {name: said for name, said in abouts.items() if name not in ceilings}
+            ),
             at_least=options.at_least,
             notes=self._all_notes(),
         )
@@ -330,14 +332,14 @@ def scramble(case: ReplayCase, requests: int) -> ReplayCase:
 
 
 def compare_runs(
-    verdicts: Iterable[CheckResult], scores: Iterable[Score], seers: Collection[str] = ()
+    verdicts: Iterable[CheckResult], scores: Iterable[Score], ceilings: Collection[str] = ()
 ) -> dict[tuple[str, int], dict[str, str]]:
-    """For each policy and budget what the checks found: `ok`, or the recording that differed. `seers` are policies
-    that say that they see the future."""
+    """For each policy and budget what the checks found: `ok`, or the recording that differed. `ceilings` are the
+    policies that see the future."""
     fingerprints = {(s.policy, s.budget, s.recording): s.fingerprint for s in scores}
     found: dict[tuple[str, int], dict[str, str]] = {}
     for verdict in verdicts:
-        suffix = SEES_FUTURE if verdict.policy in seers else "ok"
+        suffix = SEES_FUTURE if verdict.policy in ceilings else "ok"
         checks = found.setdefault((verdict.policy, verdict.budget), {HASHES: "ok", SUFFIX: suffix})
         before = fingerprints.get((verdict.policy, verdict.budget, verdict.recording))
         if before is not None and before != verdict.fingerprint:

@@ -19,11 +19,11 @@ from holdfast.lab.bill import Bill, BilledRequest
 from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, NeedTally, score_needs
 from holdfast.lab.evidence.indexed_message import PackIndex
 from holdfast.lab.evidence.needs import FileCopies, StudiedRequest, Study, later_use
+from holdfast.lab.loss_reasons import FAILED, OVER, NeedCensus
 from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
 from holdfast.lab.policy import NamedPolicy, Task
 from holdfast.lab.results import PicturedRequest, Score, Share
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage
-from holdfast.lab.why import FAILED, OVER, NeedCensus
 from holdfast.packing.counting.tokens import Tokenizer
 from holdfast.prices import PriceTable
 from holdfast.wire.content_blocks import WireDict
@@ -218,7 +218,7 @@ class PolicyRun:
             moved=charged.moved_tokens,
             hard=len(hard),
             held=sum(held.span[i] for i in hard),
-            fault=answer.fault or ("over budget" if over else ""),
+            fault=answer.fault or (OVER if over else ""),
         )
 
 

@@ -167,8 +167,12 @@ def _followed(line: str, fetch: Fetch) -> Iterator[tuple[str, str]]:
             yield token, text
 
 
-AGES_SINCE = dict(zip(AGES, (1, 2, 6, 11, 21, 51), strict=True))
+_AGES_SINCE = dict(zip(AGES, (1, 2, 6, 11, 21, 51), strict=True))
 """Where each of `AGES` begins."""
+
+
+def age_group(need: Need) -> str:
+    return next(name for name, since in reversed(_AGES_SINCE.items()) if need.age >= since)
 
 
 class HeldNeeds(Struct, frozen=True):
@@ -230,7 +234,7 @@ class NeedTally:
         self._average("curve_span", held.span, curve)
         self._average("older_span", held.span, older)
         for need, span in zip(held.needs, held.span, strict=True):
-            age = next(name for name, since in reversed(AGES_SINCE.items()) if need.age >= since)
+            age = age_group(need)
             self._ages[age] = self._ages[age].plus(span)
         for i in hard:
             kind = held.needs[i].kind

@@ -335,7 +335,7 @@ def study_evidence(
     return Study(case, history.messages, requests, tuple(measures))
 
 
-KEEPS_FROM_STEP_TO_STEP = 0.98
+DECAY_PER_STEP = 0.98
 """Use counts this much less with every step that it comes later: by then another fold will have chosen again."""
 
 
@@ -350,5 +350,5 @@ def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:
         for need in needs:
             found = lines if need.is_line else names
             found[need.text] = found.get(need.text, 0.0) + share / len(needs)
-        share *= KEEPS_FROM_STEP_TO_STEP
+        share *= DECAY_PER_STEP
     return lines, names

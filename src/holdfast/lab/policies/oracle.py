@@ -66,7 +66,7 @@ def oracle_name(profile: str) -> str:
     return NAME if profile == CODE.name else f"{NAME}-{profile}"
 
 
-def profile_below(name: str) -> str:
+def underlying_profile(name: str) -> str:
     """The profile whose oracle has this name; the name itself where it is no oracle's."""
     return CODE.name if name == NAME else name.removeprefix(f"{NAME}-")
 

@@ -45,7 +45,7 @@ def loss_tables(report: ReplayReport, budget: int) -> list[ReportTable]:
         ReportTable(
             f"why needs were missed at {at}",
             (
-                *number_columns("policy")[:1],
+                ("policy", "wrapped"),
                 *number_columns("lost", "hard", "of missed", "of hard", "older", "of missed", "of older"),
             ),
             [[figures.plain(p), *cells] for p, groups in lossy.items() for cells in _reasons(groups)],
@@ -89,9 +89,9 @@ def _by_table(title: str, what: str, lossy: Mapping[str, Sequence[NeedGroup]], a
     other: Count = (lambda group: group.needs) if what == "age" else (lambda group: group.older)
     name = "all" if what == "age" else "older"
     columns = (
-        *number_columns("policy")[:1],
+        ("policy", "wrapped"),
         *number_columns(what, "hard", "missed", "%", name, "missed", "%"),
-        *number_columns("mostly")[:1],
+        ("mostly", "wrapped"),
     )
     rows = [
         [figures.plain(policy), *cells]

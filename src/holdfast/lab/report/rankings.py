@@ -65,10 +65,10 @@ class PolicyRanking(Struct, frozen=True):
 
 def labelled(report: ReplayReport) -> ReplayReport:
     """The report with every ceiling called what it is, in all tables and pictures."""
-    seers = {row.policy for row in report.rows if row.sees_future}
+    ceilings = {row.policy for row in report.rows if row.sees_future}
 
     def label(policy: str) -> str:
-        return f"{policy} ({SEES_FUTURE})" if policy in seers else policy
+        return f"{policy} ({SEES_FUTURE})" if policy in ceilings else policy
 
     return replace(
         report,

@@ -14,6 +14,11 @@ class ReportTable(Struct, frozen=True):
     columns: tuple[TableColumn, ...]
     rows: list[Cells]
 
+    @property
+    def heading(self) -> str:
+        """The title as a sentence begins."""
+        return f"{self.title[0].upper()}{self.title[1:]}"
+
 
 def number_columns(first: str, *numbers: str) -> tuple[TableColumn, ...]:
     return ((first, "wrapped"), *((name, "number") for name in numbers))

@@ -80,8 +80,8 @@ def score_table(report: ReplayReport, rows: Sequence[PolicyRow], looks: Mapping[
 
 def ranking_table(ranking: rankings.PolicyRanking, report: ReplayReport, looks: Mapping[str, Data]) -> Data:
     columns = list(zip(*ranking.dollars.values(), strict=True))
-    seers = {row.policy for row in report.rows if row.sees_future}
-    own = [dollars for policy, dollars in ranking.dollars.items() if policy not in seers]
+    ceilings = {row.policy for row in report.rows if row.sees_future}
+    own = [dollars for policy, dollars in ranking.dollars.items() if policy not in ceilings]
     best = [min((d for d in column if d is not None), default=None) for column in zip(*own, strict=True)]
     most = max((d for column in columns for d in column if d is not None), default=0.0)
     faulty = {row.policy for row in report.rows if rankings.faults_of(row)}
@@ -166,7 +166,7 @@ def plain_table(table: ReportTable) -> Data:
             )
         body.append({"cells": cells})
     heads = _heads([name for name, _ in table.columns], falling=[name for name, _ in table.columns])
-    return {"title": f"{table.title[0].upper()}{table.title[1:]}", "heads": heads, "rows": body}
+    return {"title": table.heading, "heads": heads, "rows": body}
 
 
 def _value(text: str) -> float | None:

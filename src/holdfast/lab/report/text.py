@@ -155,11 +155,8 @@ def _opening(report: ReplayReport) -> Iterator[str]:
 
 
 def _titled(table: ReportTable) -> list[str]:
-    title = f"### {table.title[0].upper()}{table.title[1:]}"
-    return [
-        title,
-        _table([name for name, _ in table.columns], table.rows, [kind for _, kind in table.columns]),
-    ]
+    names, kinds = zip(*table.columns, strict=True)
+    return [f"### {table.heading}", _table(names, table.rows, kinds)]
 
 
 def _table(header: Sequence[str], rows: Sequence[Cells], kinds: Sequence[str] = ()) -> str:

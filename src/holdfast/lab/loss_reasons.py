@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.lab.evidence.credit import AGES_SINCE, HeldNeeds, NeedScorer
+from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, age_group
 from holdfast.lab.evidence.indexed_message import IndexedMessage
 from holdfast.lab.evidence.needs import LinePlace, Measure, Need, Study
 from holdfast.lab.policies.profile_policy import WindowFeed
@@ -54,8 +54,7 @@ class Loss(Struct, frozen=True):
     detail: str = ""
 
     @property
-    def is_final(self) -> bool:
-        """Whether the text could not have been kept as it was."""
+    def is_unavoidable(self) -> bool:
         return self.reason == NEVER
 
 
@@ -102,7 +101,7 @@ class LossFinder:
         newest: Loss | None = None
         for place in need.sources:
             found = self._source_loss(need, place, view)
-            if not found.is_final:
+            if not found.is_unavoidable:
                 return found
             newest = newest or found
         return newest or Loss(NEVER, UNPLACED)
@@ -224,12 +223,11 @@ class NeedCensus:
             self._finder.observe()
         for need, span, present in zip(held.needs, held.span, held.present, strict=True):
             loss = None if span else self._loss(need, present, fault)
-            age = next(name for name, since in reversed(AGES_SINCE.items()) if need.age >= since)
             group = NeedGroup(
                 agent=self._study.case.agent,
                 tool=self._tool(need),
                 kind=need.kind,
-                age=age,
+                age=age_group(need),
                 reason=loss.reason if loss else "",
                 detail=loss.detail if loss else "",
             )
@@ -242,7 +240,7 @@ class NeedCensus:
         own = self._finder.loss(need) if self._finder is not None else None
         if present:
             # And why the line itself is not there.
-            return Loss(PRESENT, "" if own is None else own.detail if own.is_final else own.reason)
+            return Loss(PRESENT, "" if own is None else own.detail if own.is_unavoidable else own.reason)
         return own or Loss(ABSENT)
 
     def _tool(self, need: Need) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from holdfast.lab import why
+from holdfast.lab import loss_reasons
 from holdfast.lab.aggregate import group_needs
 from holdfast.lab.policies.profile_policy import profile_policy
 from holdfast.lab.policies.registry import find_policies
@@ -72,7 +72,7 @@ def lost(*messages: dict, policy: NamedPolicy = LINES, budget: int = BUDGET) -> 
 
 
 def test_outranked():
-    assert lost(GOAL, *ran("a", DULL), *filler(20), edit(DULL)) == [(why.OUTRANKED, "")]
+    assert lost(GOAL, *ran("a", DULL), *filler(20), edit(DULL)) == [(loss_reasons.OUTRANKED, "")]
 
 
 def test_what_is_kept_has_no_reason():
@@ -83,7 +83,7 @@ def test_what_is_kept_has_no_reason():
 def test_cut_on_first_sight():
     many = "\n".join(f"{WORDS[n % 16]} {WORDS[n // 16]} stands in the long text" for n in range(200))
     needed = "hazel hazel stands in the long text"
-    assert lost(GOAL, *ran("a", many), edit(needed)) == [(why.FIRST_SIGHT, "")]
+    assert lost(GOAL, *ran("a", many), edit(needed)) == [(loss_reasons.FIRST_SIGHT, "")]
 
 
 def test_a_weak_name():
@@ -95,37 +95,39 @@ def test_a_weak_name():
         *filler(20),
         opened("src/night/cedar_seven.py"),
     )
-    assert found == [(why.NEVER, why.WEAK)]
+    assert found == [(loss_reasons.NEVER, loss_reasons.WEAK)]
 
 
 def test_too_long_a_line():
     long = f"{'so much to say and no end ' * 60} {PATH} {'so it goes ' * 20}"
-    assert lost(GOAL, *ran("a", long), *filler(20), opened()) == [(why.NEVER, why.LONG)]
+    assert lost(GOAL, *ran("a", long), *filler(20), opened()) == [(loss_reasons.NEVER, loss_reasons.LONG)]
 
 
 def test_too_short_a_line():
     """`line_key` leaves a bracket of it."""
     found = lost(GOAL, called("a", "Grep", pattern="x"), result("a", f"{PATH}:12:}}"), *filler(20), opened())
-    assert found == [(why.NEVER, why.SHORT)]
+    assert found == [(loss_reasons.NEVER, loss_reasons.SHORT)]
 
 
 def test_a_document_whose_records_do_not_hold_it():
     fields = ",".join(f'"{word}_{n}":"{word}_{n}_value_{word} of {word}"' for n in range(5) for word in WORDS)
     found = lost(GOAL, *ran("a", f"{{{fields}}}"), *filler(20), opened("daisy_1_value_daisy"))
-    assert found == [(why.NEVER, why.RECORDS)]
+    assert found == [(loss_reasons.NEVER, loss_reasons.RECORDS)]
 
 
 def test_the_agents_own_argument():
     todo = called("a", "TodoWrite", todos=[{"content": "write zeta_report_77 at once", "status": "pending"}])
     done = called("b", "TodoWrite", todos=[{"content": "rest", "status": "pending"}])
     work = [todo, result("a", "noted"), done, result("b", "noted"), *filler(20)]
-    assert lost(GOAL, *work, opened("zeta_report_77")) == [(why.NEVER, why.OWN)]
+    assert lost(GOAL, *work, opened("zeta_report_77")) == [(loss_reasons.NEVER, loss_reasons.OWN)]
 
 
 def test_superseded_by_a_newer_read():
     first = [called("a", "Read", file_path="f"), result("a", f"one\n{DULL}")]
     again = [called("b", "Read", file_path="f"), result("b", "one\ntwo")]
-    assert lost(GOAL, *first, *again, *filler(20), edit(DULL)) == [(why.NEVER, why.SUPERSEDED)]
+    assert lost(GOAL, *first, *again, *filler(20), edit(DULL)) == [
+        (loss_reasons.NEVER, loss_reasons.SUPERSEDED)
+    ]
 
 
 def test_a_line_like_it_stands_elsewhere():
@@ -133,34 +135,36 @@ def test_a_line_like_it_stands_elsewhere():
     matches = [called("a", "Grep", pattern="x"), result("a", f"{PATH}:3:return the total of all")]
     newer = [called("b", "Grep", pattern="x"), result("b", "lib/other_place.py:9:return the total of all")]
     found = lost(GOAL, *matches, *newer, *filler(20), opened())
-    assert found == [(why.NEVER, why.REPEATED)]
+    assert found == [(loss_reasons.NEVER, loss_reasons.REPEATED)]
 
 
 def test_forgotten(monkeypatch):
     monkeypatch.setattr(scoring, "FEWEST", 10)
-    assert lost(GOAL, *ran("a", DULL), *filler(40), edit(DULL)) == [(why.FORGOTTEN, "")]
+    assert lost(GOAL, *ran("a", DULL), *filler(40), edit(DULL)) == [(loss_reasons.FORGOTTEN, "")]
 
 
 def test_left_behind_by_a_fold_that_only_added():
     """Until a fold chooses all lines again."""
     work = [GOAL, *filler(20), *ran("a", DULL)]
-    assert lost(*work, *filler(8, first=20), edit(DULL)) == [(why.LEFT_BEHIND, "")]
-    assert lost(*work, *filler(14, first=20), edit(DULL)) == [(why.OUTRANKED, "")]
+    assert lost(*work, *filler(8, first=20), edit(DULL)) == [(loss_reasons.LEFT_BEHIND, "")]
+    assert lost(*work, *filler(14, first=20), edit(DULL)) == [(loss_reasons.OUTRANKED, "")]
 
 
 def test_present_in_another_form():
     """What the agent makes of a line does not bring it back."""
     work = [*ran("a", DULL), *filler(20), *says("b", f"It said: {DULL}, I think")]
-    assert lost(GOAL, *work, edit(DULL)) == [(why.PRESENT, why.OUTRANKED)]
+    assert lost(GOAL, *work, edit(DULL)) == [(loss_reasons.PRESENT, loss_reasons.OUTRANKED)]
 
 
 def test_a_user_message_that_was_shortened():
     paste = "\n".join(f"{WORDS[n % 16]} {WORDS[n // 16 % 16]} {n}" for n in range(600))
     [found] = {*lost(user(f"{paste}\n{DULL}\n{paste}"), *filler(1), edit(DULL))}
-    assert found == (why.SHORTENED, "")
+    assert found == (loss_reasons.SHORTENED, "")
 
 
-@pytest.mark.parametrize(("level", "reason"), [("digest", why.LOWERED), ("skeleton", why.GONE)])
+@pytest.mark.parametrize(
+    ("level", "reason"), [("digest", loss_reasons.LOWERED), ("skeleton", loss_reasons.GONE)]
+)
 def test_profiles_that_fold_by_levels(level, reason):
     many = "\n".join(f"{WORDS[n % 16]} {WORDS[n // 16]} stands in the long text" for n in range(60))
     rounds = [m for n in range(3) for m in (user(f"Round {n}."), *filler(6, 20, 6 * n))]
@@ -181,10 +185,10 @@ def test_what_is_known_of_other_policies():
     work = (GOAL, *ran("a", f"{DULL}\nthe loader of the kind is {PATH} by now"), *filler(20))
     everything, newest = find_policies(["everything", "newest"])
     assert lost(*work, edit(DULL), policy=everything) == []
-    assert lost(*work, edit(DULL), policy=newest) == [(why.ABSENT, "")]
-    assert lost(*work, *says("b", f"Off to {PATH}"), opened(), policy=newest) == [(why.PRESENT, "")]
-    assert lost(*work, edit(DULL), policy=NamedPolicy("x", Fails)) == [(why.FAILED, "")]
-    assert lost(*work, edit(DULL), policy=replace(everything, budgeted=True)) == [(why.OVER, "")]
+    assert lost(*work, edit(DULL), policy=newest) == [(loss_reasons.ABSENT, "")]
+    assert lost(*work, *says("b", f"Off to {PATH}"), opened(), policy=newest) == [(loss_reasons.PRESENT, "")]
+    assert lost(*work, edit(DULL), policy=NamedPolicy("x", Fails)) == [(loss_reasons.FAILED, "")]
+    assert lost(*work, edit(DULL), policy=replace(everything, budgeted=True)) == [(loss_reasons.OVER, "")]
 
 
 def test_origin_and_fate_are_told():
@@ -230,7 +234,7 @@ def test_reasons_are_as_many_as_misses(policy):
 
 def test_every_reason_is_explained():
     page = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text()
-    told = {value for name, value in vars(why).items() if name.isupper() and isinstance(value, str)}
-    part_names = {why.RESULT, why.SAID, why.USER}
+    told = {value for name, value in vars(loss_reasons).items() if name.isupper() and isinstance(value, str)}
+    part_names = {loss_reasons.RESULT, loss_reasons.SAID, loss_reasons.USER}
     assert {reason for reason in told - part_names if f"`{reason}`" not in page} == set()
     assert len(told - part_names) == 20
