@@ -174,7 +174,7 @@ def test_what_a_pack_can_recall_does_not_grow_with_the_list():
     assert [early.recall({"id": cut.id}) for cut in early.cuts]
 
 
-def test_nothing_of_the_callers_is_kept_and_nothing_kept_is_given_away():
+def test_kept_lists_share_no_value_with_the_caller():
     messages = conversation(8)
     tools = [{"name": "Read", "description": "read", "input_schema": {"type": "object"}}]
     given_away = holdfast.pack(messages, tools=tools, budget="6k")
@@ -198,7 +198,7 @@ def test_threads_share_what_is_kept_and_get_the_same_packs():
         assert [*found] == [expected[end] for end in ends]
 
 
-def test_few_lists_are_kept_and_the_newest_of_them(monkeypatch):
+def test_only_the_newest_lists_are_kept(monkeypatch):
     for number in range(list_packing.MOST_LISTS + 3):
         holdfast.pack([{"role": "user", "content": f"Task {number}."}])
     assert len(kept_lists()) == list_packing.MOST_LISTS
@@ -236,7 +236,7 @@ def test_json_is_the_same_only_to_the_last_bit(kept, given):
     assert not same_json(kept, given)
 
 
-def test_the_id_of_a_list_that_grows_is_the_id_of_all_of_it():
+def test_the_id_of_a_growing_list_is_made_from_all_messages():
     messages = [
         {"role": "user", "content": "é\ud800"},
         *steps(0, 3),

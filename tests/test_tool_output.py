@@ -53,7 +53,7 @@ WRAPPERS = [
 
 
 @pytest.mark.parametrize(("head", "foot"), WRAPPERS)
-def test_what_is_around_the_output_is_none_of_it(head, foot):
+def test_wrappers_are_not_part_of_the_output(head, foot):
     assert output_text(f"{head}{BODY}{foot}") == BODY
 
 

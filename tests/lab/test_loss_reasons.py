@@ -181,7 +181,7 @@ class Fails:
         raise ValueError("no")
 
 
-def test_what_is_known_of_other_policies():
+def test_reasons_of_other_policies():
     work = (GOAL, *ran("a", f"{DULL}\nthe loader of the kind is {PATH} by now"), *filler(20))
     everything, newest = find_policies(["everything", "newest"])
     assert lost(*work, edit(DULL), policy=everything) == []
@@ -191,7 +191,7 @@ def test_what_is_known_of_other_policies():
     assert lost(*work, edit(DULL), policy=replace(everything, budgeted=True)) == [(loss_reasons.OVER, "")]
 
 
-def test_origin_and_fate_are_told():
+def test_groups_say_tool_kind_and_age():
     [group] = score_of(GOAL, *ran("a", DULL), *filler(20), edit(DULL)).groups
     assert (group.tool, group.kind, group.age, group.needs, group.hard) == ("Bash", "line", "21-50", 1, 1)
     assert group.age in OLDER

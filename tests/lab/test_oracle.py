@@ -117,7 +117,7 @@ def report(tmp_path_factory) -> ReplayReport:
 
 
 @pytest.mark.slow
-def test_the_checks_take_it_for_what_it_is(report):
+def test_the_checks_say_that_the_oracle_sees_the_future(report):
     [row] = [row for row in report.rows if row.sees_future]
     assert row.policy == "oracle-lines"
     assert row.checks == {HASHES: "ok", SUFFIX: SEES_FUTURE}
@@ -126,7 +126,7 @@ def test_the_checks_take_it_for_what_it_is(report):
 
 
 @pytest.mark.slow
-def test_every_table_and_page_says_that_it_sees_the_future(report):
+def test_every_table_and_page_says_that_the_oracle_sees_the_future(report):
     label = f"oracle-lines ({SEES_FUTURE})"
     tables = terminal_tables(report)
     named = [str(row[0]) for table in tables for row in table.rows if "oracle" in str(row[0])]
@@ -140,7 +140,7 @@ def test_every_table_and_page_says_that_it_sees_the_future(report):
 
 
 @pytest.mark.slow
-def test_it_is_no_contestant(report):
+def test_the_oracle_is_not_compared_with_policies(report):
     assert "oracle" not in result_sentence(report)
     assert {comparison.reference for comparison in report.comparisons} == {"newest"}
     assert all("oracle-lines" not in found.order for found in report.sensitivity)

@@ -47,7 +47,7 @@ def test_reasons_have_their_shares():
     }
 
 
-def test_needs_are_told_apart_by_what_they_were():
+def test_needs_are_grouped_by_source_age_and_kind():
     by_tool = rows_of("missed needs by source")
     assert by_tool["Read"] == ["42", "12", "29%", "85", "25", "29%", "outranked"]
     assert by_tool["<b>Glob</b>"] == ["8", "8", "100%", "15", "15", "100%", "never a candidate"]
@@ -64,14 +64,14 @@ def test_a_policy_without_misses_and_a_report_without_counts_have_no_rows():
     assert loss_tables(REPORT, BUDGETS[1]) == []
 
 
-def test_many_tools_end_in_one_row():
+def test_rarer_tools_share_one_row():
     many = [needs(1, 0, loss_reasons.OUTRANKED, tool=f"tool {n}") for n in range(MOST + 5)]
     [table] = [t for t in loss_tables(replace(REPORT, groups=many), BUDGET) if "by source" in t.title]
     assert len(table.rows) == MOST + 1
     assert table.rows[-1][1:] == ["others", "0", "0", "–", "5", "5", "100%", "outranked"]
 
 
-def test_every_form_has_the_tables(capfd, monkeypatch):
+def test_terminal_markdown_and_html_have_the_tables(capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for table in terminal_tables(REPORT):
         print_table([Column(name, kind) for name, kind in table.columns], table.rows)

@@ -77,7 +77,7 @@ def test_a_cold_cache_is_an_opportunity_to_fold():
 
 
 @pytest.mark.slow
-def test_a_fold_for_profit_is_made_once_the_rent_is_paid():
+def test_a_fold_for_profit_is_made_once_carrying_on_costs_as_much():
     profile = LEAN.scaled_to(64_000)
     folds = [f for r in pack_each_request(chained(work(300)), profile) for f in r.folds]
     profits = [f for f in folds if f.reason == "profit"]

@@ -101,7 +101,7 @@ def test_a_gemini_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> N
     ]
 
 
-def test_a_gemini_session_goes_back(tmp_path: Path) -> None:
+def test_a_gemini_session_that_was_rewound(tmp_path: Path) -> None:
     lines = [GEMINI_HEAD, *GEMINI_MESSAGES, gemini_said("m6", "user", "no"), {"$rewindTo": "m5"}]
     recording = read(tmp_path, *lines, gemini_said("m7", "gemini", "A dot."))
     assert texts_on_path(recording)[-1] == "A dot."
@@ -207,7 +207,7 @@ def test_an_opencode_session(tmp_path: Path) -> None:
     assert {recorded.at for recorded in recording.events} == {1767225600.0, 1767225602.0}
 
 
-def test_an_opencode_session_that_was_taken_back(tmp_path: Path) -> None:
+def test_an_opencode_session_that_was_reverted(tmp_path: Path) -> None:
     info = {**OPENCODE["info"], "revert": {"messageID": "msg_5"}}
     recording = read(tmp_path, {**OPENCODE, "info": info})
     assert "A pixel." not in texts_on_path(recording)

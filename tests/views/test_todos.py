@@ -117,5 +117,5 @@ def test_no_arguments_of_any_tool_raise(calls):
         ("task_tracker", {"command": "plan", "task_list": [{"title": "Fix it", "status": "in_progress"}]}),
     ],
 )
-def test_the_lists_of_other_agents(name, arguments):
+def test_todo_lists_of_other_agents(name, arguments):
     assert after((name, arguments)).items == (Todo("Fix it", "active"),)

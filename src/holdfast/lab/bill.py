@@ -52,7 +52,7 @@ class Bill:
 
     def __init__(self, counter: MessageCounter, tokenizer: Tokenizer, tables: Sequence[PriceTable]) -> None:
         self._tables = tables
-        self._trail = PrefixTracker(counter, tokenizer)
+        self._tracker = PrefixTracker(counter, tokenizer)
         self._at: float | None = None
         self.dollars = {table.name: 0.0 for table in tables}
         self.parts = {table.name: DollarParts() for table in tables}
@@ -73,13 +73,13 @@ class Bill:
         """
         idle = None if at is None or self._at is None else at - self._at
         self._at = at
-        step = self._trail.follow(request)
+        step = self._tracker.follow(request)
         cached = {table.name: cached_tokens(table, step.common, idle) for table in self._tables}
         for table in self._tables:
             hit = cached[table.name]
-            made = sum(call.prompt + table.output * call.completion for call in calls)
-            self.dollars[table.name] += request_price(table, step.tokens, hit) + made
-            self.parts[table.name] += _parts(table, step, hit, made)
+            call_price = sum(call.prompt + table.output * call.completion for call in calls)
+            self.dollars[table.name] += request_price(table, step.tokens, hit) + call_price
+            self.parts[table.name] += _parts(table, step, hit, call_price)
             self.uncached[table.name] += step.tokens - hit
         return replace(step, cached=cached)
 
@@ -107,13 +107,13 @@ def request_price(table: PriceTable, tokens: int, cached: int) -> float:
     return table.read * cached + table.write * (tokens - cached)
 
 
-def _parts(table: PriceTable, step: BilledRequest, cached: int, made: float) -> DollarParts:
+def _parts(table: PriceTable, step: BilledRequest, cached: int, call_price: float) -> DollarParts:
     """What is common and not cached had been sent before too: the cache was cold, or the request is too short."""
     again = step.again + step.common - cached
     writes = request_price(table, step.tokens, cached) - table.read * cached
     uncached = step.tokens - cached
     rewrites = writes * again / uncached if uncached else 0.0
-    return DollarParts(table.read * cached, writes - rewrites, rewrites, made)
+    return DollarParts(table.read * cached, writes - rewrites, rewrites, call_price)
 
 
 class SentText:

@@ -1,7 +1,7 @@
 """Why a need was not kept: where, on its way from the log into a pack, the text was lost.
 
-Rule: every need that a pack does not hold has exactly one reason. Of our own packing it is read off the window that
-made the pack; of any other policy only that is told which its pack shows. Nothing here changes a pack or a score.
+Rule: every need that a pack does not hold has exactly one reason. For our own packing it is read off the window,
+for any other policy off the pack alone. Nothing here changes a pack or a score.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ SUPERSEDED = "superseded by a newer read"
 REPEATED = "a line like it stands elsewhere"
 UNPLACED = "not in the transcript"
 
-LineNumber = tuple[PassageKey, int]
+PassageLine = tuple[PassageKey, int]
 
 
 class Loss(Struct, frozen=True):
@@ -59,7 +59,7 @@ class Loss(Struct, frozen=True):
 
 
 class SourceText(Struct, frozen=True):
-    """A line that a need can have come from, where the window has it. `call` is of a step's call."""
+    """A line that a need can have come from, where the window has it. `call` is empty for what was said."""
 
     item: Item
     part: str
@@ -80,10 +80,10 @@ class LossFinder:
         """Candidates of the last fold that chose all lines again, by their keys: of equal lines the newest."""
         self._since: dict[str, str] = {}
         """Candidates of folds after it, which only added."""
-        self._indexed: tuple[int, set[LineNumber]] = (-1, set())
+        self._indexed: tuple[int, set[PassageLine]] = (-1, set())
 
     def observe(self) -> None:
-        """A request was made. A fold that it made is seen by its notes."""
+        """Call it after every request. A fold is known by its new notes."""
         view = self._feed.window.view()
         if view.notes is self._notes or view.live_lines is None:
             return
@@ -128,17 +128,17 @@ class LossFinder:
         found = list(self._rows(need, source))
         if not found:
             return Loss(NEVER, self._why_no_row(source))
-        details = [self._unfit(need, passage, passage.lines[number]) for passage, number in found]
+        details = [self._why_unfit(need, passage, passage.lines[number]) for passage, number in found]
         if all(details):
             return Loss(NEVER, details[0])
         fit = [row for row, detail in zip(found, details, strict=True) if not detail]
         keys = {line_key(passage.lines[number]) for passage, number in fit}
         for reason, candidates in ((OUTRANKED, self._at_rewrite), (LEFT_BEHIND, self._since)):
-            if any(self._earns(need, candidates[key]) for key in keys if key in candidates):
+            if any(self._satisfies(need, candidates[key]) for key in keys if key in candidates):
                 return Loss(reason)
-        known = self._known(view)
-        is_known = any((passage.source.place, number) in known for passage, number in fit)
-        return Loss(NEVER, REPEATED) if is_known else Loss(FORGOTTEN)
+        indexed = self._indexed_lines(view)
+        is_indexed = any((passage.source.place, number) in indexed for passage, number in fit)
+        return Loss(NEVER, REPEATED) if is_indexed else Loss(FORGOTTEN)
 
     def _source(self, place: LinePlace, view: WindowView) -> SourceText | None:
         at, line = place
@@ -181,23 +181,23 @@ class LossFinder:
             return RECORDS
         return OWN if source.part in ("", SAID) else LONG
 
-    def _unfit(self, need: Need, passage: Passage, row: str) -> str:
-        """Why a line would not do, were it in a note; empty where it would."""
+    def _why_unfit(self, need: Need, passage: Passage, row: str) -> str:
+        """Why a line would not satisfy the need even in a note; empty where it would."""
         facts = line_facts(row)
         if len(row) > LONGEST_LINE:
             return LONG
         if len(facts.key) < SHORTEST_LINE:
             return SHORT
-        earns = self._earns(need, row)
+        satisfies = self._satisfies(need, row)
         if passage.source.has_records:
-            return "" if earns else RECORDS
+            return "" if satisfies else RECORDS
         is_weak = facts.is_lone or is_crowd(row, facts.names)
-        return WEAK if not need.is_line and (is_weak or not earns) else ""
+        return WEAK if not need.is_line and (is_weak or not satisfies) else ""
 
-    def _earns(self, need: Need, row: str) -> bool:
+    def _satisfies(self, need: Need, row: str) -> bool:
         return self._credit.span(need, [IndexedMessage(ScoredMessage("user", row))])
 
-    def _known(self, view: WindowView) -> set[LineNumber]:
+    def _indexed_lines(self, view: WindowView) -> set[PassageLine]:
         if self._indexed[0] != view.lines_version:
             lines = view.line_index.lines
             self._indexed = view.lines_version, {(line.source.place, line.number) for line in lines}
