@@ -19,7 +19,7 @@ ToolKind = Literal[
     "ls", "glob", "grep", "read", "edit", "multiedit", "write", "bash", "todo", "recall", "other"
 ]
 CHANGING = ("edit", "multiedit", "write")
-"""Kinds of calls that leave a file other than it was."""
+"""Kinds of calls that change a file."""
 
 KINDS_BY_NAME: dict[str, ToolKind] = {
     # Claude Code, and the names of the design

@@ -79,18 +79,18 @@ def score_table(report: ReplayReport, rows: Sequence[PolicyRow], looks: Mapping[
 
 
 def ranking_table(ranking: rankings.PolicyRanking, report: ReplayReport, looks: Mapping[str, Data]) -> Data:
-    columns = list(zip(*ranking.dollars.values(), strict=True))
     ceilings = {row.policy for row in report.rows if row.sees_future}
     own = [dollars for policy, dollars in ranking.dollars.items() if policy not in ceilings]
-    best = [min((d for d in column if d is not None), default=None) for column in zip(*own, strict=True)]
-    most = max((d for column in columns for d in column if d is not None), default=0.0)
+    places = range(len(ranking.levels))
+    best = [min((d for by in own if (d := by[at]) is not None), default=None) for at in places]
+    most = max((d for by in ranking.dollars.values() for d in by if d is not None), default=0.0)
     faulty = {row.policy for row in report.rows if rankings.faults_of(row)}
     body: list[Data] = []
     for place, (policy, dollars) in enumerate(ranking.dollars.items(), 1):
         reached = dollars[ranking.level] is not None
         rank = {"number": _number(place, str(place) if reached else figures.NONE)}
         name = _name(policy, looks, faulty=policy in faulty)
-        found = _row(name, [_priced(d, most, d in best[i : i + 1]) for i, d in enumerate(dollars)])
+        found = _row(name, [_priced(d, most, best[at]) for at, d in enumerate(dollars)])
         body.append({"cells": [rank, *found["cells"]]})
     heads = ["rank", "policy", *(f"at {figures.decimal(level)}" for level in ranking.levels)]
     return {
@@ -231,8 +231,8 @@ def _faults(count: int, what: str) -> Data:
     return _number(count, grouped(count), kind="wrong", what=what)
 
 
-def _priced(dollars: float | None, most: float, is_best: bool) -> Data:
+def _priced(dollars: float | None, most: float, best: float | None) -> Data:
     if dollars is None:
         return _number(None, "never", kind="never")
     width = str(round(100 * clamped(dollars / most if most else 0)))
-    return _number(dollars, kind="priced", width=width, bold=is_best)
+    return _number(dollars, kind="priced", width=width, bold=dollars == best)

@@ -129,7 +129,7 @@ def _tokens(text: str) -> list[str]:
     return _NAME.findall(text, number.end() if number else 0)
 
 
-def names_on(lines: Iterable[str]) -> set[str]:
+def uncrowded_names(lines: Iterable[str]) -> set[str]:
     """All names of some lines, but for those in a crowd of them."""
     names: set[str] = set()
     tokens: set[str] = set()

@@ -69,7 +69,7 @@ class IndexedName(Struct, gc=False):
     in_trouble: bool = False
     in_definition: bool = False
     item: int = -1
-    seen: float | None = None
+    seen_score: float | None = None
     """Its worth but for what changes with every step; None where nobody asked since it was seen."""
 
 
@@ -148,7 +148,7 @@ class LogLineIndex:
                 fixed = dot(self.weights.fixed_name, fixed_name_features(text, own))
                 name = self.names[text] = IndexedName(step, step, fixed, own)
             name.last = step
-            name.seen = None
+            name.seen_score = None
             name.count += count
             if name.item != self._item:
                 name.item = self._item
@@ -248,9 +248,9 @@ class LogLineIndex:
         steps = of_steps * log1p(step)
         for text in texts:
             name = names[text]
-            if name.seen is None:
-                name.seen = name.fixed + dot(self.weights.seen_name, _seen_features(name))
-            score = name.seen + ages[step - name.last] + steps
+            if name.seen_score is None:
+                name.seen_score = name.fixed + dot(self.weights.seen_name, _seen_features(name))
+            score = name.seen_score + ages[step - name.last] + steps
             if name.used and step - name.used_last <= RECENT_STEPS:
                 score += if_lately
             if step - name.first <= NEW:

@@ -12,7 +12,7 @@ from math import exp
 from msgspec import Struct
 
 from holdfast.packing.lines.excerpts import ExcerptPrices
-from holdfast.packing.lines.features import is_crowd, line_key, names_on
+from holdfast.packing.lines.features import is_crowd, line_key, uncrowded_names
 from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex, by_source
 from holdfast.packing.lines.passages import PassageKey, PassageSource
 
@@ -112,7 +112,7 @@ def shown_in(texts: Iterable[str], indexed: Iterable[IndexedLine] = ()) -> Shown
     unknown = lines.difference([line.text for line in known])
     keys = {line.key for line in known}.union(map(line_key, unknown))
     told_apart = (line.names for line in known if not (line.is_weak and is_crowd(line.text, line.names)))
-    return ShownLines(keys, names_on(unknown).union(*told_apart))
+    return ShownLines(keys, uncrowded_names(unknown).union(*told_apart))
 
 
 class LineChooser:
