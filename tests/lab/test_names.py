@@ -45,6 +45,13 @@ def test_a_line_is_known_without_what_a_listing_put_before_it(line, keys):
     assert line_keys(line) == keys
 
 
+def test_a_long_line_without_spaces_takes_no_quadratic_time():
+    """A line of encoded data took seconds, and a file of it minutes."""
+    for unit in ("a", "1", "a1"):
+        line = unit * (200_000 // len(unit))
+        assert line_keys(line) == (line,)
+
+
 @given(st.text())
 def test_any_text_has_names_and_keys(text):
     assert all(name in text for name in names_in(text))

@@ -132,6 +132,15 @@ def test_mini_swe_agent_blocks_become_calls(tmp_path: Path) -> None:
     assert started(recording).meta["exit_status"] == "Submitted"
 
 
+def test_mini_swe_agent_blank_lines_around_a_command_are_none_of_it(tmp_path: Path) -> None:
+    said = ("```bash\n\n  \nls\n\n```", "```bash" + "\n" * 60_000)
+    messages = [{"role": "user", "content": "Go."}, *({"role": "assistant", "content": one} for one in said)]
+    recording = read(tmp_path, {**MINI_SWE_AGENT, "messages": messages})
+    replies = events_of(recording, AssistantReplied)
+    assert replies[0].parts == (ToolCall("call_0", "bash", {"command": "ls"}),)
+    assert not any(isinstance(part, ToolCall) for part in replies[1].parts)
+
+
 def test_mini_swe_agent_with_calls_of_its_own(tmp_path: Path) -> None:
     call = {"id": "k1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
     output = [

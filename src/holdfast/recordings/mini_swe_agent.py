@@ -15,7 +15,7 @@ from holdfast.wire.recording_builder import RecordingBuilder
 
 NAME = "mini-swe-agent"
 SUBMITTED = "Submitted"
-_ACTION = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
+_ACTION = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*+\n(.*?)\n```", re.DOTALL)
 
 
 def is_mini_swe_agent(record: dict[str, Json]) -> bool:
@@ -105,7 +105,7 @@ class MiniTrajectory:
     ) -> tuple[AssistantPart, ...]:
         """The reply with its block of code as a call: the only one, since the agent runs no other."""
         said = "\n".join(part.text for part in parts if isinstance(part, Text))
-        found = _ACTION.findall(said)
+        found = [command.strip() for command in _ACTION.findall(said)]
         given = [text(obj(action).get("command")) for action in items(extra.get("actions"))]
         commands = given or (found if len(found) == 1 else [])
         if not commands:

@@ -27,7 +27,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _EDGE = "./@~+-"
 # A line as a listing shows it: `  12→code`, `12. code`, `L12: code`, `path/file.go:12:code`, `+code` of a diff.
-_LISTED = re.compile(r"\s*(?:[^\s:]*[^\s:\d][^\s:]*:|Line |L)?\d+(?:\s?[→:|\t\-]|\.(?=\s))|[+\- ]\s?(?=\S)")
+_LISTED = re.compile(r"\s*(?:(?!\d++:)[^\s:]++:|Line |L)?\d+(?:\s?[→:|\t\-]|\.(?=\s))|[+\- ]\s?(?=\S)")
 
 
 def names_in(text: str) -> set[str]:
