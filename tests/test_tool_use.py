@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.messages import ToolCall
 from holdfast.tool_use import FROM_END, recognize_tool
+from holdfast.tool_use.shell_commands import simple_commands, without_heredocs
+from holdfast.views.shell import file_effects
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,30 @@ def test_commands_of_spaces_take_no_quadratic_time(start, end):
             assert recognize_tool(ToolCall("c", "Bash", {"command": start + " " * size + end})).kind == "bash"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "apply_patch <<" + "a" * 50_000,
+        "<<a" * 20_000,
+        "<<'a" * 20_000,
+        "*** Add File: a" + " " * 200_000 + "x",
+        ("*** Add File: a" + " " * 380 + "x\n") * 500,
+    ],
+    ids=["long mark", "many marks", "open marks", "one wide line", "wide lines"],
+)
+def test_documents_and_patches_take_no_quadratic_time(command):
+    """Each took from several seconds to minutes."""
+    simple_commands(command)
+    without_heredocs(command)
+    patch = f"*** Begin Patch\n{command}"
+    assert recognize_tool(ToolCall("c", "Bash", {"command": patch})).command == patch
+    assert [*file_effects(patch)] is not None
+
+
+def test_a_string_given_to_a_command_is_no_document():
+    assert [command.words for command in simple_commands("cat <<<EOF\nrm a")] == [["cat"], ["rm", "a"]]
+
+
 PATCH = """*** Begin Patch
 *** Update File: src/x.ts
 @@
@@ -99,7 +125,11 @@ def test_a_patch_names_all_its_files(name, arguments, kind):
 
 READS = [
     ("cat a.py", "a.py", 0, 0),
-    ("cd src && cat -n a.py", "a.py", 0, 0),
+    ("cd src && cat -n a.py", "src/a.py", 0, 0),
+    ("cd /repo; cd src && cat ../a.py", "/repo/a.py", 0, 0),
+    ("cd src && cat /a.py", "/a.py", 0, 0),
+    ('cd "$ROOT" && sed -n 3,5p a.py', "", 0, 0),
+    ("cd - >/dev/null; cat a.py", "", 0, 0),
     ("cat a.py 2>/dev/null", "a.py", 0, 0),
     ("cat 'my file.py'", "my file.py", 0, 0),
     ("nl -ba a.py", "a.py", 0, 0),
@@ -190,6 +220,12 @@ def test_searches_and_listings_in_a_shell(command, kind, pattern, path):
         "sed -n 'w out' a.py",
         "find . -name '*.pyc' -delete",
         "find . -exec rm {} +",
+        "find . -okdir rm {} +",
+        "find . -fprintf list %p",
+        "fd foo --exec rm",
+        "cat a.py > /dev/null",
+        "cat a.py >/dev/null 2>&1 && echo there",
+        "bash -lc 'cat a.py' > b.py",
         "cat a.py && make",
         "cat a.py; ls",
         "cat $(git ls-files)",

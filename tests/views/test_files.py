@@ -119,6 +119,15 @@ def test_the_ends_of_a_file_do_not_stand_for_all_of_it(command):
     assert stale(READ, ("exec_command", {"cmd": command})) == ("", "")
 
 
+def test_a_command_that_failed_or_showed_nothing_replaces_no_read():
+    for command, *answer in (
+        ("cat a.py", "cat: a.py: No such file or directory\n[exit code: 1]"),
+        ("cat a.py > /dev/null", ""),
+        ("cd other && cat a.py",),
+    ):
+        assert stale(READ, ("Bash", {"command": command}, *answer)) == ("", "")
+
+
 def test_the_head_of_a_file_stands_for_a_shorter_one():
     few, more = ("exec_command", {"cmd": "head -20 a.py"}), ("exec_command", {"cmd": "head -n 50 a.py"})
     assert stale(few, more) == ("read again in step 2", "")

@@ -124,7 +124,7 @@ TITLE_KEYS = (
 """Arguments that say what a call is about which has neither path nor pattern: sub-agents, questions, plans."""
 
 _PATCHED = re.compile(
-    r"(?:^|\\n|[\"'`])\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.{1,400}?)[ \t]*(?=\\n|\\r|\r|\"|$)",
+    r"(?:^|\\n|[\"'`])\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.{1,400}?)(?=\\n|\\r|\r|\"|$)",
     re.MULTILINE,
 )
 _BEGIN_PATCH = "*** Begin Patch"

@@ -10,7 +10,11 @@ from msgspec import Struct
 LONGEST = 200_000
 """Characters of a script that are looked at."""
 
-_HERE = re.compile(r"<<-?[ \t]*\\?(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:\n[ \t]*\2\b|\Z)", re.DOTALL)
+# Possessive, and no text after the mark is no failure: trying every split, or every mark to the end, would take
+# quadratic time.
+_HERE = re.compile(
+    r"(?<!<)<<-?[ \t]*+\\?(['\"]?)(\w++)\1([^\n]*+)(?:\n.*?(?:\n[ \t]*+\2\b|\Z)|\Z)", re.DOTALL
+)
 _TOKEN = re.compile(
     r"(?P<gap>[ \t\r]+|\\\n)|(?P<comment>#[^\n]*)|(?P<end>&&|\|\||[;\n()`]|\||\$\(|&(?![>\d]))"
     r"|(?P<out>(?:\d|&)?>>?\|?)(?P<fd>&\d|&-)?|(?P<in>\d?<{1,3})"
@@ -35,6 +39,8 @@ class SimpleCommand(Struct, gc=False):
     """Path, and whether the output is added to the file."""
     is_piped: bool = False
     """Whether it reads what the command before it wrote."""
+    is_silent: bool = False
+    """Whether its output, and not only its errors, goes to a file or nowhere."""
 
     @property
     def program(self) -> str:
@@ -65,6 +71,7 @@ def simple_commands(script: str) -> list[SimpleCommand]:
                     current.words += [word] if not place else []
                 else:
                     current.outputs.append((word, ">>" in place))
+                    current.is_silent = current.is_silent or not place.startswith("2")
                 place = ""
             case _:
                 pass

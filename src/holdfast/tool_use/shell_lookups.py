@@ -3,6 +3,7 @@
 Rule: when in doubt, a command is none. Lines are named only where the words of the command tell them for sure.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -37,7 +38,9 @@ _WITH_VALUE = frozenset(
     """.split()
 )
 """Options of searches whose value is the next word."""
-_ACTING = frozenset({"-exec", "-execdir", "-delete", "-ok", "-fprint", "-x", "-X"})
+_ACTING = frozenset(
+    "-exec -execdir -delete -ok -okdir -fprint -fprint0 -fprintf -fls -x -X --exec --exec-batch".split()
+)
 
 
 class ShellLookup(Struct, frozen=True, gc=False):
@@ -57,24 +60,36 @@ def shell_lookup(script: str) -> ShellLookup | None:
     if len(script) > LONGEST_LOOKUP or "`" in script or "$(" in script or script.rstrip().endswith("|"):
         return None
     commands = simple_commands(script)
+    if any(path != "/dev/null" for command in commands for path, _ in command.outputs):
+        return None
     if len(commands) == 1 and (inner := script_given_to_shell(commands[0].words)) is not None:
-        return shell_lookup(inner)
+        return None if commands[0].is_silent else shell_lookup(inner)
     found: list[ShellLookup] = []
+    folder = ""
     speaks = False
     for pipeline in _pipelines(commands):
         program = pipeline[0].program
         speaks = speaks or program in _SPEAKING
-        if any(path != "/dev/null" for command in pipeline for path, _ in command.outputs):
-            return None
+        if program in ("cd", "pushd"):
+            folder = posixpath.join(folder, *(pipeline[0].words[1:] or ["~"]))
         if program in _SILENT or (program in _SPEAKING and len(pipeline) == 1):
             continue
-        lookup = _pipeline_lookup(pipeline)
+        lookup = None if any(command.is_silent for command in pipeline) else _pipeline_lookup(pipeline)
         if lookup is None:
             return None
-        found.append(lookup)
+        found.append(_in_folder(lookup, folder))
     if len({lookup.kind for lookup in found}) != 1:
         return None
     return replace(found[0], is_mixed=True) if speaks or len(found) > 1 else found[0]
+
+
+def _in_folder(look: ShellLookup, folder: str) -> ShellLookup:
+    """The look after a change of folder: files of the same name in two folders are two."""
+    if not folder or not look.path or look.kind != "read":
+        return look
+    if _UNKNOWN.search(folder) or "-" in folder.split("/"):
+        return ShellLookup(look.kind)
+    return replace(look, path=posixpath.normpath(posixpath.join(folder, look.path)))
 
 
 def _pipelines(commands: Sequence[SimpleCommand]) -> list[list[SimpleCommand]]:

@@ -72,7 +72,7 @@ def _did_something(step: Step, call_id: str, result: ToolMessage) -> bool:
     if result.error or step.calls[call_id].arguments.get("dry_run") is True:
         return False
     kind = step.uses[call_id].kind
-    if kind in CHANGING:
+    if kind in CHANGING or (kind == "read" and step.uses[call_id].command):
         # Some agents say that a call failed in its text alone.
         return not exit_code(joined_text(result.parts))
     return kind != "read" or not _NOTHING_NEW.match(joined_text(result.parts)[:100])

@@ -16,8 +16,8 @@ from holdfast.tool_use.shell_commands import LONGEST, SimpleCommand, simple_comm
 ShellEffect = Literal["written", "changed", "deleted"]
 
 _PATH = re.compile(r"(?=.*\w)[^\s$`*?{}<>|;&()\"'\[\]=,:]{1,300}")
-_PATCHED = re.compile(r"\*\*\* (Update|Add|Delete) File: (.+?)[ \t]*(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
-_MOVED = re.compile(r"\*\*\* Move to: (.+?)[ \t]*(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
+_PATCHED = re.compile(r"\*\*\* (Update|Add|Delete) File: (.+?)(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
+_MOVED = re.compile(r"\*\*\* Move to: (.+?)(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
 _OPENED = re.compile(r"""\bopen\(\s*['"]([^'"\n]{1,300})['"]\s*,\s*['"][wax]""")
 _WRITTEN = re.compile(
     r"""\bPath\(\s*['"]([^'"\n]{1,300})['"]\s*\)\.write_|\bwriteFile(?:Sync)?\(\s*['"]([^'"\n]{1,300})['"]"""
