@@ -233,6 +233,8 @@ def test_every_setting_is_reached_by_its_variable_and_by_the_file(setting: Setti
         ("code", "COMPRESSION_THRESHOLD", "0.6", {"trigger_ratio": 0.6}),
         ("rich", "COMPRESSION_THRESHOLD", "0.6", {"trigger_ratio": 0.6, "fold_to_ratio": 0.4737}),
         ("code", "FOLD_TO_RATIO", "0.5", {"fold_to_ratio": 0.5, "fold_to_cap": 0}),
+        ("code", "FOLD_TO_TOKENS", "0", {}),
+        ("code", "WINDOW", "1M", {"window": 1_000_000, "fold_to_cap": 280_000}),
         ("code", "MIN_RETAIN_ROUNDS", "4", {"keep": 4}),
         ("code", "SUMMARY_TIMEOUT", "30", {"summary_timeout": 30.0}),
         ("init", "KEEP_RECENT_STEPS", "2", {"keep": 2, "keep_floor": 2}),
@@ -250,6 +252,12 @@ def test_the_names_of_the_design_work(
     before, after = asdict(BUILT_IN[profile]), asdict(loaded.profile)
     assert {name: value for name, value in after.items() if value != before[name]} == changes
     assert loaded.warnings == ()
+
+
+def test_a_lower_trigger_lowers_the_mark_below_it_also_without_its_cap() -> None:
+    lowered = {"HOLDFAST_TRIGGER_RATIO": "0.5", "HOLDFAST_FOLD_TO_CAP": "0"}
+    profile = resolve_profile(Config(), lowered, "lean").profile
+    assert (profile.trigger, profile.low_water, profile.fold_to_cap) == (100_000, 54_740, 0)
 
 
 def test_a_name_of_the_design_for_another_unit_is_ignored_with_a_warning() -> None:

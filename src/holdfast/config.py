@@ -223,19 +223,21 @@ def _used(
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:
     """The low-water mark, lowered with the trigger where a person lowers only the trigger, below the mark. One that
-    a person chose has no cap."""
-    if {"fold_to_ratio", "fold_to_tokens"} & given.keys():
+    a person chose has no cap; else the cap grows with the window."""
+    if any(given[one] or getattr(base, one) for one in ("fold_to_ratio", "fold_to_tokens") if one in given):
         return {"fold_to_cap": 0}
     share, tokens = given.get("trigger_ratio"), given.get("trigger_tokens")
     if not (share or tokens):
-        return {}
+        return {"fold_to_cap": base.cap_for(given.get("window", 0))}
     marks = [share / base.trigger_ratio] if share and base.trigger_ratio else []
     marks += [tokens / base.trigger] if tokens and base.trigger else []
     lower = min(marks, default=1.0)
+    cap = {} if tokens else {"fold_to_cap": base.cap_for(given.get("window", 0))}
+    base = replace(base, fold_to_cap=given.get("fold_to_cap", base.fold_to_cap))
     if lower <= 0 or base.low_water < base.trigger * lower:
-        return {}
+        return cap
     share = round(base.fold_to_ratio * lower, 4)
-    return {"fold_to_ratio": share, "fold_to_tokens": int(base.fold_to_tokens * lower)}
+    return {**cap, "fold_to_ratio": share, "fold_to_tokens": int(base.fold_to_tokens * lower)}
 
 
 def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json], tuple[str, ...]]:

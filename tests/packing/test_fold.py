@@ -141,6 +141,20 @@ def test_a_fold_goes_down_to_the_low_water_mark_in_one_batch():
             assert fold.tokens_before >= profile.trigger - profile.reply_room
 
 
+@pytest.mark.parametrize("size", [0, 5_000, 9_000])
+def test_a_fold_keeps_lines_beside_a_system_prompt_of_any_size(size):
+    """The cap on what a fold leaves is on what it can lower."""
+    profile = replace(CODE.scaled_to(40_000), fold_to_cap=9_000)
+    window, folds = walk_log(
+        profile, counter(), chained([SystemSet(words(size, "s") or "Hi."), *one_round(90)])
+    )
+    assert folds
+    fixed = window.view().stable.tokens
+    kept = [note.kept for fold in folds for note in fold.notes]
+    assert all(kept)
+    assert fixed < folds[0].tokens_after < fixed + profile.fold_to_cap
+
+
 def test_kept_rounds_stay_full():
     profile = replace(CODE.scaled_to(16_000), keep=4, keep_floor=2)
     for request in pack_each_request(chained(many_rounds(60, 300)), profile):
@@ -181,7 +195,8 @@ def test_init_triggers_strictly_above_its_mark():
 
 def test_fewer_messages_than_the_minimum_never_fold():
     events = [user(words(2000)), step("ok")]
-    profile = replace(CODE.scaled_to(20_000), trigger_ratio=0.01, fold_to_ratio=0.005, min_messages=3)
+    marks = {"trigger_ratio": 0.01, "fold_to_ratio": 0.005, "reply_tokens": 0}
+    profile = replace(CODE.scaled_to(20_000), min_messages=3, **marks)
     assert forced_trigger(Window(profile, counter(), chained(events)).view()) is None
 
 

@@ -97,6 +97,8 @@ def test_fault_15_trigger_above_hard_limit_is_refused() -> None:
         ({"trigger_ratio": 0.0, "trigger_tokens": 200_001}, "above the hard limit (200,000 tokens)"),
         ({"fold_to_ratio": 0.95, "fold_to_cap": 0}, "not below the trigger"),
         ({"fold_to_ratio": 0.0, "fold_to_tokens": 190_000, "fold_to_cap": 0}, "not below the trigger"),
+        ({"fold_to_cap": 16_000}, "room for a reply takes 16,000"),
+        ({"trigger_tokens": 9_000, "fold_to_tokens": 8_000}, "room for a reply takes 16,000"),
         ({"trigger_ratio": 1.5}, "`trigger_ratio` is 1.5"),
         ({"trigger_ratio": float("nan")}, "`trigger_ratio` is nan"),
         ({"first_sight_ratio": 0.0}, "nothing could be shown"),
@@ -126,7 +128,9 @@ def test_a_budget_takes_the_windows_place(profile: Profile, budget: int) -> None
     assert abs(scaled.trigger / budget - profile.trigger / profile.window) <= 1 / budget
     uncapped = replace(profile, fold_to_cap=0)
     low_water = budget * uncapped.low_water / profile.window
-    assert abs(scaled.low_water - min(low_water, profile.fold_to_cap or low_water)) <= 1
+    cap = profile.fold_to_cap * max(1, budget / profile.window)
+    assert abs(scaled.low_water - min(low_water, cap or low_water)) <= 1
+    assert scaled.low_water - scaled.counted_reply >= min(scaled.recent_tokens, low_water / 4) - 1
     assert scaled.reply_room <= max(1, budget // 10)
     assert (scaled.keep, scaled.max_messages, scaled.strict_trigger) == (
         profile.keep,

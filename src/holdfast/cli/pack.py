@@ -200,7 +200,7 @@ def _say_layers(pack: Pack) -> None:
 def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str:
     if not folds:
         return f"nothing was folded: a fold starts at {pack.trigger:,} tokens"
-    depth = f"goes down to {window.profile.low_water:,} or less"
+    depth = f"goes down to {window.low_water:,} or less"
     if not window.profile.excerpt_ratio:
         depth = f"leaves the newest {window.profile.keep} {window.profile.keep_unit} whole while they fit"
     return (

@@ -230,7 +230,7 @@ def _notes(
     if asks:
         name = window.profile.name
         yield f"please read the summary, or have it written again: the profile `{name}` asks for that"
-    target = window.profile.low_water if window.profile.excerpt_ratio else window.profile.trigger
+    target = window.low_water if window.profile.excerpt_ratio else window.profile.trigger
     if (prepared.plan.reason == "pressure" and after > target) or after >= before:
         parts = window.floor_parts(window.total)
         sizes = ", ".join(f"{name} {grouped(tokens)}" for name, tokens in parts[:MOST_PARTS])

@@ -131,7 +131,7 @@ def _suffices(window: WindowView, plan: CompactionPlan) -> bool:
     so that everything fits and kept rounds stay."""
     profile = window.profile
     if profile.excerpt_ratio:
-        target = window.room_below(profile.low_water)
+        target = window.room_below(window.low_water)
     else:
         target = window.counted(profile.hard_limit) - profile.min_gain
     return window.total - _frees(window, plan) <= target

@@ -61,7 +61,9 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 0
     fold_to_cap: Annotated[
         Tokens,
-        Meta(description="most tokens that a fold goes down to, in a window of any size (0: no limit)"),
+        Meta(
+            description="most tokens that a fold goes down to besides system prompt and tools (0: no limit)"
+        ),
     ] = 56_000
     min_gain_ratio: Annotated[
         Ratio, Meta(description="a fold that is not forced frees at least this share of the window")
@@ -200,7 +202,13 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def low_water(self) -> int:
-        return _least(self.fold_to_ratio * self.window, self.fold_to_tokens, self.fold_to_cap)
+        return self.low_water_above(0)
+
+    def low_water_above(self, fixed: int) -> int:
+        """The low-water mark of a window with so many tokens of system prompt and tools, which no fold can lower:
+        the cap is on what comes on top of them."""
+        cap = self.fold_to_cap and self.fold_to_cap + fixed * bool(self.fold_to_ratio or self.fold_to_tokens)
+        return _least(self.fold_to_ratio * self.window, self.fold_to_tokens, cap)
 
     @property
     def min_gain(self) -> int:
@@ -225,7 +233,13 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 f"a budget of {budget} tokens is too small", hint=f"the smallest is {SMALLEST_BUDGET} tokens"
             )
         scaled = {name: _share(getattr(self, name), budget, self.window) for name in _SCALES}
+        scaled["fold_to_cap"] = self.cap_for(budget)
         return replace(self, window=budget, **scaled)
+
+    def cap_for(self, window: int) -> int:
+        """`fold_to_cap` in another window. It grows with a larger one, as recent steps and the room for the reply
+        do, which it must hold."""
+        return max(self.fold_to_cap, _share(self.fold_to_cap, window, self.window))
 
     def for_model(self, model_window: int) -> "Profile":
         """Scaled to the model's window if the profile follows it, or if the model has less than the profile."""
@@ -274,6 +288,11 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
         yield (
             f"folds would go down to {p.low_water:,} tokens, which is not below the trigger ({p.trigger:,})",
             "lower `fold_to_tokens` or `fold_to_ratio`",
+        )
+    if 0 < p.low_water <= p.counted_reply:
+        yield (
+            f"folds would go down to {p.low_water:,} tokens, and the room for a reply takes {p.counted_reply:,}",
+            "raise what they go down to and the trigger, lower `reply_tokens`, or set `reply_in_trigger = false`",
         )
     if p.keep_floor > p.keep:
         yield f"`keep_floor` ({p.keep_floor}) is larger than `keep` ({p.keep})", "lower `keep_floor` too"

@@ -153,6 +153,11 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         """How many of our tokens the provider would count as `target`."""
         return self.economics.counted(target, self.message_count)
 
+    @property
+    def low_water(self) -> int:
+        """The profile's mark for this system prompt and these tools."""
+        return self.profile.low_water_above(self.stable.tokens + self.stable.tool_tokens)
+
     def room_below(self, mark: int) -> int:
         """Our tokens up to which the window is not above a mark of the profile, as the provider counts."""
         return self.counted(mark) - self.profile.counted_reply

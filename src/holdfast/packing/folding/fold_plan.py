@@ -117,7 +117,7 @@ def _limit(view: WindowView) -> int:
 
 
 def _low_water(view: WindowView) -> int:
-    low = view.profile.low_water
+    low = view.low_water
     return min(low, _limit(view)) if view.refused else low
 
 

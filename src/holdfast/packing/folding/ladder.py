@@ -121,7 +121,7 @@ def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     shorten_fixed_layers(draft, limit)
     _shorten_users(draft, excess)
     if excess():
-        target = min(limit, view.profile.low_water - view.profile.counted_reply)
+        target = min(limit, view.low_water - view.profile.counted_reply)
         hide_rounds(draft, zones, lambda: draft.total > target)
     _lower_newest(draft, zones, excess, limit)
     _clip_current_users(draft, excess)

@@ -101,7 +101,7 @@ def _whole_rounds_start(view: WindowView, recent: int) -> int:
     """The first step of the kept rounds that stay whole where lines are kept: the newest first, as many as their
     share of the low-water mark holds. The recent steps stay in any case."""
     profile, rounds = view.profile, len(view.transcript.rounds)
-    room = int(view.room_below(profile.low_water) * WHOLE_SHARE)
+    room = int(view.room_below(view.low_water) * WHOLE_SHARE)
     room -= sum(view.step_tokens(number) for number in range(recent, len(view.transcript.steps)))
     start = recent
     for kept in reversed(range(max(rounds - profile.keep, 0), rounds)):
@@ -133,7 +133,7 @@ def fold_depth(view: WindowView, zones: Zones) -> FoldDepth:
 
 def _rewriting(view: WindowView) -> FoldDepth:
     profile = view.profile
-    low = profile.low_water - profile.counted_reply
+    low = view.low_water - profile.counted_reply
     return FoldDepth(False, view.total - low, max(low - _before_notes(view), 0))
 
 
