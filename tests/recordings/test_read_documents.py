@@ -275,6 +275,22 @@ def test_what_is_no_opencode_database_is_refused_in_a_sentence(tmp_path: Path) -
     assert caught.value.hint
 
 
+def test_a_database_with_a_damaged_schema_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = write_opencode_database(tmp_path / "opencode.db", OPENCODE)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE part", b"CREATE\xb0TABLE part"))
+    with pytest.raises(InputError, match=r"opencode.db is damaged.*\nhint: give opencode's"):
+        list(read_recordings(path))
+
+
+def test_text_of_a_database_that_is_not_utf_8_costs_only_its_characters(tmp_path: Path) -> None:
+    path = write_opencode_database(tmp_path / "opencode.db", OPENCODE)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE session SET title = CAST(x'61FF' AS TEXT)")
+        database.execute("UPDATE part SET data = CAST(replace(data, 'A pixel.', x'FF') AS TEXT)")
+    [recording] = read_recordings(path)
+    assert started(recording).title == "a\ufffd"
+
+
 def test_a_damaged_row_of_a_database_is_counted(tmp_path: Path) -> None:
     path = write_opencode_database(tmp_path / "opencode.db", OPENCODE)
     with closing(sqlite3.connect(path)) as database, database:

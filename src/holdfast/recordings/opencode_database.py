@@ -20,10 +20,14 @@ from holdfast.wire.foreign_json import DECODER, Losses, is_too_deep, obj
 from holdfast.wire.recording_builder import RecordingBuilder
 
 HEADER = b"SQLite format 3\0"
+LONGEST_WAIT = 0.5
+"""Seconds for a lock to go."""
 HINT = "give opencode's `opencode.db`, or a file that `opencode export` wrote"
 _SESSIONS = "SELECT id, parent_id, directory, title, version, revert FROM session ORDER BY time_created, id"
 _MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
 _PARTS = "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id"
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged database raises; the second where SQLite quotes a schema that is no text."""
 _SIZES = "SELECT session_id, sum(length(data)) FROM part GROUP BY session_id"
 
 
@@ -50,7 +54,7 @@ def session_rows(path: Path) -> list[SessionRow]:
         try:
             sizes = dict(database.execute(_SIZES))
             rows = database.execute(_SESSIONS).fetchall()
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             raise _refusal(path, error) from error
     found: list[SessionRow] = []
     for key, parent, directory, title, version, revert in rows:
@@ -65,10 +69,10 @@ def database_recordings(path: Path) -> Iterator[tuple[str, partial[Recording], i
     """Id, reader and size of every session that no other started."""
     rows = session_rows(path)
     known = {row.id for row in rows}
-    for row in rows:
-        if row.parent not in known:
-            yield row.id, partial(read_session, path, row.id), row.size
-    if not rows:
+    roots = [row for row in rows if row.parent not in known]
+    for row in roots:
+        yield row.id, partial(read_session, path, row.id), row.size
+    if not roots:
         raise InputError(f"{path.name} holds no session", hint=HINT)
 
 
@@ -84,7 +88,7 @@ def read_session(path: Path, id: str) -> Recording:  # noqa: A002
     with closing(_open(path)) as database:
         try:
             sessions = {row.id: _session(database, row, builder.losses) for row in rows if row.id in family}
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             raise _refusal(path, error) from error
     return opencode.read_sessions(sessions.pop(id), sessions, builder, id)
 
@@ -118,12 +122,13 @@ def _decoded(data: Json) -> Json:
 def _open(path: Path) -> sqlite3.Connection:
     """Changes that opencode has not yet written into the file itself are read too, where its folder allows that."""
     address = path.absolute().as_uri()
-    error: sqlite3.Error | None = None
+    error: Exception | None = None
     for how in ("mode=ro", "mode=ro&immutable=1"):
         try:
-            database = sqlite3.connect(f"{address}?{how}", uri=True)
+            database = sqlite3.connect(f"{address}?{how}", uri=True, timeout=LONGEST_WAIT)
+            database.text_factory = _decoded
             database.execute("SELECT 1 FROM session LIMIT 1").close()
-        except sqlite3.Error as problem:
+        except _FAULTS as problem:
             error = error or problem
         else:
             return database
@@ -131,7 +136,11 @@ def _open(path: Path) -> sqlite3.Connection:
     raise _refusal(path, error) from error
 
 
-def _refusal(path: Path, error: sqlite3.Error) -> InputError:
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def _refusal(path: Path, error: Exception) -> InputError:
     if isinstance(error, sqlite3.OperationalError) and "no such" in str(error):
         return InputError(f"{path.name} is a database, but not opencode's: {error}", hint=HINT)
     return InputError(f"{path.name} is damaged: it cannot be read as a database ({error})", hint=HINT)
