@@ -141,7 +141,7 @@ READS = [
     ("head -50 a.py", "a.py", 1, 50),
     ("head -n50 a.py", "a.py", 1, 50),
     ("head --lines=50 a.py", "a.py", 1, 50),
-    ("cd src && head a.py", "a.py", 1, 10),
+    ("cd src && head a.py", "src/a.py", 1, 10),
     ("head -n -5 a.py", "", 0, 0),
     ("head -c 100 a.py", "", 0, 0),
     ("head -5 a.py b.py", "", 0, 0),

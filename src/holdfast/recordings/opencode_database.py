@@ -126,7 +126,7 @@ def _open(path: Path) -> sqlite3.Connection:
     for how in ("mode=ro", "mode=ro&immutable=1"):
         try:
             database = sqlite3.connect(f"{address}?{how}", uri=True, timeout=LONGEST_WAIT)
-            database.text_factory = _decoded
+            database.text_factory = _readable_text
             database.execute("SELECT 1 FROM session LIMIT 1").close()
         except _FAULTS as problem:
             error = error or problem
@@ -136,7 +136,7 @@ def _open(path: Path) -> sqlite3.Connection:
     raise _refusal(path, error) from error
 
 
-def _decoded(text: bytes) -> str:
+def _readable_text(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
