@@ -2,7 +2,7 @@
 
     python benchmarks/frontier_picture.py > docs/pictures/frontier.svg
 
-The figures are in `benchmarks/figures/long_recordings.tsv`, which says how they were measured. Each line joins one
+The figures are in `benchmarks/figures/unseen_projects.tsv`, which says how they were measured. Each line joins one
 policy's results at budgets of 16k, 32k and 64k tokens. Up and to the left is better.
 """
 
@@ -12,22 +12,22 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-FIGURES = Path(__file__).parent / "figures" / "long_recordings.tsv"
+FIGURES = Path(__file__).parent / "figures" / "unseen_projects.tsv"
 OURS = {"rich": "#0b6e4f", "code": "#2a9d6f", "lean": "#74b816"}
 # A name for the picture, which of the three points carries it, and how far from that point it stands.
 PEERS = {
     "newest": ("newest that fits", 2, -110, -10),
     "clear": ("clear results in batches", 2, 8, 0),
-    "strands_auto": ("Strands, auto", 2, -40, -9),
-    "strands_window": ("Strands, window", 0, 8, 14),
-    "pydantic_ai_harness": ("pydantic-ai", 1, 12, 16),
+    "strands_auto": ("Strands, auto", 0, -40, 18),
+    "strands_window": ("Strands, window", 0, -60, 18),
+    "pydantic_ai_harness": ("pydantic-ai", 0, 8, 18),
     "langchain_clear": ("LangChain, clear tool uses", 2, 8, 8),
-    "langchain_summary": ("LangChain, summarization", 0, 8, 4),
+    "langchain_summary": ("LangChain, summarization", 0, -150, 18),
 }
 GREY = "#8a8f98"
 WIDTH, HEIGHT = 830, 470
 LEFT, RIGHT, TOP, BOTTOM = 70, 800, 64, 410
-DOLLARS, KEPT = (0.1, 1.4), (0.0, 1.0)
+DOLLARS, KEPT = (0.2, 1.5), (0.0, 1.0)
 
 Point = tuple[float, float, str]
 
@@ -37,7 +37,7 @@ def read_figures() -> dict[str, list[Point]]:
     lines = [line for line in FIGURES.read_text("utf-8").splitlines() if not line.startswith("#")]
     rows = csv.DictReader(lines, delimiter="\t")
     return {
-        policy: [(float(row["dollars"]), float(row["hard"]), row["budget"]) for row in group]
+        policy: [(float(row["dollars"]), float(row["older"]), row["budget"]) for row in group]
         for policy, group in groupby(rows, key=lambda row: row["policy"])
     }
 
@@ -59,7 +59,7 @@ def axes() -> list[str]:
         y = at(DOLLARS[0], kept)[1]
         parts.append(f'<line x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}" stroke="#e4e2dc"/>')
         parts.append(text(LEFT - 8, y + 4, f"{kept:.0%}", text_anchor="end", fill="#5c5850"))
-    for dollars in (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4):
+    for dollars in (0.4, 0.6, 0.8, 1.0, 1.2, 1.4):
         x = at(dollars, 0)[0]
         parts.append(text(x, BOTTOM + 20, f"{dollars:.1f} ×", text_anchor="middle", fill="#5c5850"))
     middle = (LEFT + RIGHT) / 2

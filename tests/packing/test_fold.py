@@ -134,7 +134,7 @@ def test_fault_12_no_cut_leaves_an_orphan_or_two_assistants_in_a_row():
 
 @pytest.mark.slow
 def test_a_fold_goes_down_to_the_low_water_mark_in_one_batch():
-    profile = CODE.scaled_to(16_000)
+    profile = replace(CODE, append_folds=False).scaled_to(16_000)
     for request in pack_each_request(chained(many_rounds(80)), profile):
         for fold in request.folds:
             assert fold.tokens_after <= (profile.low_water + profile.trigger) // 2
