@@ -15,6 +15,7 @@ Tokens = Annotated[int, Meta(ge=0, title="tokens")]
 Count = Annotated[int, Meta(ge=0)]
 Ratio = Annotated[float, Meta(ge=0, le=1)]
 Pinned = Literal["system", "tools", "rules", "context"]
+PINNED: tuple[Pinned, ...] = ("system", "tools", "rules", "context")
 WeightSource = Literal["learned", "hand"]
 FailureStep = Literal["retry", "rule", "truncate", "ask"]
 
@@ -128,12 +129,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "drop_when_folded"
     )
 
-    pinned_order: Annotated[tuple[Pinned, ...], Meta(description="order of the stable layer")] = (
-        "system",
-        "tools",
-        "rules",
-        "context",
-    )
+    pinned_order: Annotated[tuple[Pinned, ...], Meta(description="order of the stable layer")] = PINNED
     todo_position: Annotated[
         Literal["tail", "before_steps"],
         Meta(description="todo recap: last of all, or before the round's steps, which costs the cache"),
@@ -205,8 +201,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.low_water_above(0)
 
     def low_water_above(self, fixed: int) -> int:
-        """The low-water mark of a window with so many tokens of system prompt and tools, which no fold can lower:
-        the cap is on what comes on top of them."""
+        """The low-water mark above so many tokens of system prompt and tools: the cap is on the rest."""
         cap = self.fold_to_cap and self.fold_to_cap + fixed * bool(self.fold_to_ratio or self.fold_to_tokens)
         return _least(self.fold_to_ratio * self.window, self.fold_to_tokens, cap)
 
@@ -237,8 +232,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return replace(self, window=budget, **scaled)
 
     def cap_for(self, window: int) -> int:
-        """`fold_to_cap` in another window. It grows with a larger one, as recent steps and the room for the reply
-        do, which it must hold."""
+        """`fold_to_cap` in another window. It grows with it, as recent steps and room for the reply do."""
         return max(self.fold_to_cap, _share(self.fold_to_cap, window, self.window))
 
     def for_model(self, model_window: int) -> "Profile":
@@ -249,15 +243,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _SCALES = (
-    "reply_tokens",
-    "trigger_tokens",
-    "fold_to_tokens",
-    "user_cap_tokens",
-    "stable_cap",
-    "summary_cap",
-    "window_cap",
-    "round_cap",
-    "tail_cap",
+    *("reply_tokens", "trigger_tokens", "fold_to_tokens", "user_cap_tokens"),
+    *("stable_cap", "summary_cap", "window_cap", "round_cap", "tail_cap"),
 )
 _INTEGERS = tuple(f.name for f in fields(Profile) if getattr(f.type, "__origin__", None) is int)
 
@@ -290,10 +277,8 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
             "lower `fold_to_tokens` or `fold_to_ratio`",
         )
     if 0 < p.low_water <= p.counted_reply:
-        yield (
-            f"folds would go down to {p.low_water:,} tokens, and the room for a reply takes {p.counted_reply:,}",
-            "raise what they go down to and the trigger, lower `reply_tokens`, or set `reply_in_trigger = false`",
-        )
+        found = f"folds would go down to {p.low_water:,} tokens, and the room for a reply takes {p.counted_reply:,}"
+        yield found, "raise these marks, lower `reply_tokens`, or set `reply_in_trigger = false`"
     if p.keep_floor > p.keep:
         yield f"`keep_floor` ({p.keep_floor}) is larger than `keep` ({p.keep})", "lower `keep_floor` too"
     if p.compaction_clip_chars and p.clip_head_chars + p.clip_tail_chars >= p.compaction_clip_chars:
@@ -301,7 +286,7 @@ def _faults(p: Profile) -> Iterator[tuple[str, str]]:
             "head and tail of a clip together are not shorter than `compaction_clip_chars`",
             "lower `clip_head_chars` or `clip_tail_chars`",
         )
-    if sorted(p.pinned_order) != ["context", "rules", "system", "tools"]:
+    if sorted(p.pinned_order) != sorted(PINNED):
         yield "`pinned_order` does not name each part once", "the parts are: system, tools, rules, context"
 
 
