@@ -198,14 +198,17 @@ def _say_layers(pack: Pack) -> None:
 
 
 def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str:
+    starts = f"a fold starts at {pack.trigger:,} tokens" + (
+        ", the reply included," if window.profile.reply_in_trigger else ""
+    )
     if not folds:
-        return f"nothing was folded: a fold starts at {pack.trigger:,} tokens"
+        return f"nothing was folded: {starts.rstrip(',')}"
     depth = f"goes down to {window.low_water:,} or less"
     if not window.profile.excerpt_ratio:
         depth = f"leaves the newest {window.profile.keep} {window.profile.keep_unit} whole while they fit"
     return (
         f"smaller than the budget, because {pack.budget - pack.limit:,} tokens stay free for the reply, and "
-        f"a fold starts at {pack.trigger:,} tokens and {depth}: "
+        f"{starts} and {depth}: "
         "until the next one, requests only grow at their end, so the provider's cache holds"
     )
 
