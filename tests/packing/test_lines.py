@@ -8,15 +8,19 @@ from msgspec.structs import replace
 from holdfast.errors import ConfigError
 from holdfast.packing.lines.features import (
     FIXED_LINE,
+    FIXED_NAME,
     LINE_FEATURES,
     MOVING_LINE,
     NAME_FEATURES,
     VERSION,
     LineRater,
+    facts_of_lines,
     fixed_line_features,
+    fixed_name_features,
     line_facts,
     line_key,
     names_in,
+    rate_name,
 )
 from holdfast.packing.lines.line_index import LogLineIndex
 from holdfast.packing.lines.scoring import (
@@ -260,6 +264,23 @@ def test_a_rated_line_has_the_weighted_sum_of_its_features(line, origin, kind, r
     facts, rows = line_facts(line), row + more
     features = fixed_line_features(facts, line, origin, kind, row, rows)
     assert LineRater(weights, origin, kind, rows).rate(facts, line, row) == dot(weights, features)
+
+
+NAMES = ("src/app/a/main.py", "load_settings", "HTTPServer", "1.24.0", "https://a.b/c", "deadbeef", "a.b.run")
+
+
+@given(
+    st.sampled_from(NAMES) | st.text(min_size=1, max_size=30),
+    st.booleans(),
+    st.lists(st.floats(-3, 3), min_size=len(FIXED_NAME), max_size=len(FIXED_NAME)),
+)
+def test_a_rated_name_has_the_weighted_sum_of_its_features(name, own, weights):
+    assert rate_name(weights, name, own) == dot(weights, fixed_name_features(name, own))
+
+
+@given(st.lists(st.sampled_from(LINES) | st.text("failıİE \n", max_size=8)))
+def test_lines_read_together_are_what_each_is_alone(lines):
+    assert facts_of_lines(lines) == [line_facts(line) for line in lines]
 
 
 @pytest.mark.parametrize(

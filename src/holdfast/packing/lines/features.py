@@ -83,8 +83,24 @@ class LineFacts(Struct, frozen=True, gc=False):
     is_lone: bool
 
 
+def facts_of_lines(lines: Sequence[str]) -> list[LineFacts]:
+    """`line_facts` of each line of a text. Trouble is looked for in all of them at once: most texts have none."""
+    read = line_facts if _may_tell_trouble("\n".join(lines)) else calm_line_facts
+    return [*map(read, lines)]
+
+
 @lru_cache(CACHED_LINES)
 def line_facts(line: str) -> LineFacts:
+    return _facts(line, is_trouble=_may_tell_trouble(line) and _TROUBLE.search(line) is not None)
+
+
+@lru_cache(CACHED_LINES)
+def calm_line_facts(line: str) -> LineFacts:
+    """Of a line in a text that tells of no trouble."""
+    return _facts(line, is_trouble=False)
+
+
+def _facts(line: str, is_trouble: bool) -> LineFacts:
     names = names_in(line)
     opening = _OPENING.match(line)
     assert opening is not None, "it matches every line"
@@ -94,7 +110,7 @@ def line_facts(line: str) -> LineFacts:
         names,
         rough_tokens(line),
         kind == "definition",
-        _is_trouble(line),
+        is_trouble,
         kind in ("import", "include"),
         kind in ("comment", "include"),
         opening["number"] is not None,
@@ -102,16 +118,13 @@ def line_facts(line: str) -> LineFacts:
     )
 
 
-def _is_trouble(line: str) -> bool:
-    lower = line.lower()
+def _may_tell_trouble(text: str) -> bool:
+    lower = text.lower()
     for word in _TROUBLE_WORDS:
         if word in lower:
-            break
-    else:
-        # These two are an `i` to a pattern that ignores case, and to nothing else here.
-        if line.isascii() or not ("İ" in line or "ı" in line):
-            return False
-    return _TROUBLE.search(line) is not None
+            return True
+    # These two are an `i` to a pattern that ignores case, and to nothing else here.
+    return not text.isascii() and ("İ" in text or "ı" in text)
 
 
 def line_key(line: str) -> str:
@@ -256,7 +269,9 @@ class LineRater:
     ) -> None:
         plain = LineFacts("", (), 0, *(False,) * 6)
         shared = fixed_line_features(plain, "", origin, kind, EDGE_ROWS, 0)[:_OF_TEXT]
-        self._shared = [weight * value for weight, value in zip(weights, shared, strict=False) if value]
+        self._of_text = 0.0
+        for weight, value in zip(weights, shared, strict=False):
+            self._of_text += weight if value else 0.0
         self._weights = weights[_OF_TEXT:]
         self._rows = rows
         self._of_rows = weights[FIXED_LINE.index("log_rows")] * log1p(rows)
@@ -266,33 +281,32 @@ class LineRater:
             of_size, if_long, of_indent, if_definition, if_trouble, if_import, if_comment, of_names,
             if_first, if_last, _, if_added, if_removed, if_numbered, if_lone,
         ) = self._weights  # fmt: skip
-        terms = [*self._shared, of_size * log1p(facts.size)]
-        if facts.size > LONG_LINE:
-            terms.append(if_long)
-        terms.append(of_indent * log1p(len(line) - len(line.lstrip())))
+        size = facts.size
+        worth = self._of_text + of_size * log1p(size)
+        if size > LONG_LINE:
+            worth += if_long
+        worth += of_indent * log1p(len(line) - len(line.lstrip()))
         if facts.is_definition:
-            terms.append(if_definition)
+            worth += if_definition
         if facts.is_trouble:
-            terms.append(if_trouble)
+            worth += if_trouble
         if facts.is_import:
-            terms.append(if_import)
+            worth += if_import
         if facts.is_comment:
-            terms.append(if_comment)
-        terms.append(of_names * log1p(len(facts.names)))
+            worth += if_comment
+        worth += of_names * log1p(len(facts.names))
         if row < EDGE_ROWS:
-            terms.append(if_first)
+            worth += if_first
         if row >= self._rows - EDGE_ROWS:
-            terms.append(if_last)
-        terms.append(self._of_rows)
+            worth += if_last
+        worth += self._of_rows
         if line.startswith("+"):
-            terms.append(if_added)
+            worth += if_added
         elif line.startswith("-"):
-            terms.append(if_removed)
+            worth += if_removed
         if facts.is_numbered:
-            terms.append(if_numbered)
-        if facts.is_lone:
-            terms.append(if_lone)
-        return float(sum(terms))
+            worth += if_numbered
+        return worth + if_lone if facts.is_lone else worth
 
 
 def fixed_name_features(name: str, own: bool) -> tuple[float, ...]:
@@ -310,3 +324,31 @@ def fixed_name_features(name: str, own: bool) -> tuple[float, ...]:
         "." in name and "/" not in name,
         log1p(len(name)),
     )
+
+
+def rate_name(weights: Sequence[float], name: str, own: bool) -> float:
+    """What `fixed_name_features` come to, weighted, written out because it is computed for every name of a log."""
+    (
+        worth, if_own, if_path, if_deep, if_extension, if_number, if_address, if_camel, if_snake, if_dotted,
+        of_length,
+    ) = weights  # fmt: skip
+    is_path, has_dot = "/" in name, "." in name
+    if own:
+        worth += if_own
+    if is_path:
+        worth += if_path
+        if name.count("/") >= 3:
+            worth += if_deep
+    if has_dot and _EXTENSION.search(name):
+        worth += if_extension
+    if _CODE.fullmatch(name):
+        worth += if_number
+    if name.startswith("http"):
+        worth += if_address
+    if _CAMEL.search(name):
+        worth += if_camel
+    if "_" in name:
+        worth += if_snake
+    if has_dot and not is_path:
+        worth += if_dotted
+    return worth + of_length * log1p(len(name))

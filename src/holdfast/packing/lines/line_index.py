@@ -17,10 +17,10 @@ from holdfast.packing.lines.features import (
     LineFacts,
     LineOrigin,
     LineRater,
-    fixed_name_features,
+    facts_of_lines,
     is_crowd,
-    line_facts,
     names_in,
+    rate_name,
 )
 from holdfast.packing.lines.passages import (
     Passage,
@@ -119,33 +119,29 @@ class LogLineIndex:
         self.names = {text: self.names[text] for line in lines for text in line.names}
 
     def _read(self, passage: Passage) -> None:
-        lines, source = passage.lines, passage.source
-        rater = LineRater(self.weights.fixed_line, source.origin, source.kind, source.rows)
-        seen: list[LineFacts] = []
-        for row in range(source.rows):
-            number = source.first_row + row
-            line = lines[number]
-            if len(line) > LONGEST_LINE:
-                continue
-            facts = line_facts(line)
-            seen.append(facts)
-            if len(facts.key) >= SHORTEST_LINE:
-                is_weak = facts.is_lone or is_crowd(line, facts.names)
-                worth = rater.rate(facts, line, row)
-                self.lines.append(
-                    IndexedLine(source, number, line, facts.key, facts.names, facts.size, is_weak, worth)
-                )
-                self.repeats[facts.key] = self.repeats.get(facts.key, 0) + 1
+        source, end = passage.source, passage.source.first_row + passage.source.rows
+        numbers = [at for at in range(source.first_row, end) if len(passage.lines[at]) <= LONGEST_LINE]
+        lines = [passage.lines[number] for number in numbers]
+        seen = facts_of_lines(lines)
+        rate = LineRater(self.weights.fixed_line, source.origin, source.kind, source.rows).rate
+        repeats = self.repeats
+        for number, line, facts in zip(numbers, lines, seen, strict=True):
+            key, names = facts.key, facts.names
+            if len(key) >= SHORTEST_LINE:
+                is_weak = facts.is_lone or is_crowd(line, names)
+                worth = rate(facts, line, number - source.first_row)
+                self.lines.append(IndexedLine(source, number, line, key, names, facts.size, is_weak, worth))
+                repeats[key] = repeats.get(key, 0) + 1
         self._note_names(seen, source.origin)
         if source.origin == "user":
-            self.goal.update(names_in("\n".join(lines)))
+            self.goal.update(names_in("\n".join(passage.lines)))
 
     def _note_names(self, lines: Sequence[LineFacts], origin: LineOrigin) -> None:
         step, own = self.step, origin in ("said", "call", "argument")
         for text, count in Counter(chain.from_iterable(facts.names for facts in lines)).items():
             name = self.names.get(text)
             if name is None:
-                fixed = dot(self.weights.fixed_name, fixed_name_features(text, own))
+                fixed = rate_name(self.weights.fixed_name, text, own)
                 name = self.names[text] = IndexedName(step, step, fixed, own)
             name.last = step
             name.seen_score = None
@@ -249,7 +245,7 @@ class LogLineIndex:
         for text in texts:
             name = names[text]
             if name.seen_score is None:
-                name.seen_score = name.fixed + dot(self.weights.seen_name, _seen_features(name))
+                name.seen_score = name.fixed + _rate_seen(self.weights.seen_name, name)
             score = name.seen_score + ages[step - name.last] + steps
             if name.used and step - name.used_last <= RECENT_STEPS:
                 score += if_lately
@@ -278,3 +274,19 @@ def _seen_features(name: IndexedName) -> tuple[float, ...]:
         name.in_trouble,
         name.in_definition,
     )
+
+
+def _rate_seen(weights: Sequence[float], name: IndexedName) -> float:
+    """What `_seen_features` come to, weighted, written out like the rest of `name_scores`."""
+    of_count, of_messages, if_used, of_used, if_user, of_said, if_trouble, if_definition = weights
+    worth = of_count * log1p(name.count) + of_messages * log1p(name.messages)
+    if name.used:
+        worth += if_used
+        worth += of_used * log1p(name.used)
+    if name.by_user:
+        worth += if_user
+    if name.said:
+        worth += of_said * log1p(name.said)
+    if name.in_trouble:
+        worth += if_trouble
+    return worth + if_definition if name.in_definition else worth

@@ -13,14 +13,15 @@ from holdfast.ids import text_id
 from holdfast.line_ranges import written_ranges
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.features import (
+    LineFacts,
     LineRater,
-    fixed_name_features,
+    facts_of_lines,
     is_crowd,
-    line_facts,
+    rate_name,
 )
 from holdfast.packing.lines.line_index import SHORTEST_SCORED_NAME
 from holdfast.packing.lines.scoring import SHORTEST_QUOTE, WEAK_SHARE
-from holdfast.packing.lines.weights import WeightVectors, dot
+from holdfast.packing.lines.weights import WeightVectors
 from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
 from holdfast.packing.rendering.marks import mark
 from holdfast.packing.rendering.shorter_json import clip_json, tight_json
@@ -66,17 +67,16 @@ def _score_lines(lines: Sequence[str], use: ToolUse, weights: WeightVectors) -> 
             return 0.0
         if name in names:
             return names[name] * SAID_ABOVE
-        names[name] = exp(dot(weights.fixed_name, fixed_name_features(name, own=False)))
+        names[name] = exp(rate_name(weights.fixed_name, name, own=False))
         return names[name]
 
-    def line_worth(row: int, line: str) -> float:
-        facts = line_facts(line)
+    def line_worth(row: int, line: str, facts: LineFacts) -> float:
         quote = exp(rater.rate(facts, line, row)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
         named = sum(map(name_worth, facts.names))
         is_weak = facts.is_lone or is_crowd(line, facts.names)
         return quote + (named * WEAK_SHARE if is_weak else named)
 
-    return [line_worth(row, line) for row, line in enumerate(lines)]
+    return [*map(line_worth, range(len(lines)), lines, facts_of_lines(lines))]
 
 
 def _shows_code(use: ToolUse) -> bool:
