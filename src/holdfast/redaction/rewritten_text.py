@@ -7,6 +7,7 @@ what was left out of it stays: a colour code and a line break are never part of 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -41,6 +42,7 @@ _WHOLE_VALUE = re.compile(
 _JOINERS = str.maketrans("", "", "-_+/.")
 """Left out of the measure: next to them nothing looks random."""
 _SAMPLE = 32
+_REMEMBERED = 256
 _LEAST_RANDOMNESS = 10
 _SURELY_RANDOM = 20
 _HEX_END = re.compile(r"(?=[0-9-]*[a-f])(?=[a-f-]*[0-9])[0-9a-f-]{8,}")
@@ -127,7 +129,7 @@ def outside_colours(text: str, found: SecretSpan) -> Iterator[SecretSpan]:
 def _joints(text: str, joint: re.Pattern[str]) -> Iterator[_Edit]:
     for match in joint.finditer(text):
         piece = match["piece"]
-        if piece is not None and randomness_score(piece[:_SAMPLE].translate(_JOINERS)) < _LEAST_RANDOMNESS:
+        if piece is not None and _is_written(piece[:_SAMPLE]):
             continue
         start, end = match.span()
         before = _LEFT_OF_PIECE if piece is not None else _LEFT_OF_QUOTE
@@ -138,6 +140,12 @@ def _joints(text: str, joint: re.Pattern[str]) -> Iterator[_Edit]:
         if match["sign"] and text[text.rfind("\n", 0, start) + 1] != match["sign"]:
             end = match.start("sign")  # not a diff: a part of the secret
         yield _Edit(start - (left.end() - left.start()), end)
+
+
+@lru_cache(_REMEMBERED)
+def _is_written(piece: str) -> bool:
+    """Whether a piece reads like words: a file has many lines that begin with the same ones."""
+    return randomness_score(piece.translate(_JOINERS)) < _LEAST_RANDOMNESS
 
 
 def _rewrite(text: str, edits: Iterable[_Edit]) -> RewrittenText | None:

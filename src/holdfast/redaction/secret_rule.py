@@ -4,7 +4,7 @@ Rule: a span never holds the secret itself, so a report of what was found can be
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -33,16 +33,22 @@ class SecretRule(Struct, frozen=True):
     at_anchor: bool = False
     """The pattern begins with an anchor, so it is tried only there."""
 
-    def find(self, text: str, lower: str | None = None) -> Iterator[SecretSpan]:
+    def find(self, text: str, lower: str | None = None) -> Iterable[SecretSpan]:
         """What the pattern finds in `text`; anchors are looked for in `lower` where it is given."""
-        for match in self._matches(text, text if lower is None else lower):
+        haystack = text if lower is None else lower
+        for anchor in self.anchors:
+            if anchor in haystack:
+                return self._found(text, haystack)
+        return ()
+
+    def _found(self, text: str, haystack: str) -> Iterator[SecretSpan]:
+        for match in self._matches(text, haystack):
             if self.accept(match):
                 yield SecretSpan(match.start("v"), match.end("v"), self.name)
 
     def _matches(self, text: str, haystack: str) -> Iterator[re.Match[str]]:
         if not self.at_anchor:
-            if any(anchor in haystack for anchor in self.anchors):
-                yield from self.pattern.finditer(text)
+            yield from self.pattern.finditer(text)
             return
         for anchor in self.anchors:
             at = haystack.find(anchor)
