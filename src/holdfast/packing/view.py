@@ -178,6 +178,8 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
 
     def cost(self, number: int, level: Level, cap: int) -> int:
         """Tokens a step would take at a level; remembered, since a planner asks for many and takes few."""
+        if level == "gone":
+            return 0
         step = self.transcript.steps[number]
         later = later_context(self.files, step, level)
         key = (number, level, cap, (*later.superseded.values(), *later.edited.values()))

@@ -106,8 +106,10 @@ def _whole_rounds_start(view: WindowView, recent: int) -> int:
     start = recent
     for kept in reversed(range(max(rounds - profile.keep, 0), rounds)):
         first = _first_step(view, kept)
+        if any(view.levels[number][0] == "gone" for number in range(first, start)):
+            break
         room -= sum(view.step_tokens(number) for number in range(first, start))
-        if room < 0 or any(view.levels[number][0] == "gone" for number in range(first, start)):
+        if room < 0:
             break
         start = min(start, first)
     return start
