@@ -58,7 +58,7 @@ def weight_vectors(weights: Weights) -> WeightVectors:
 
 
 def dot(weights: Sequence[float], values: Sequence[float]) -> float:
-    """Added up one after the other: `sum` rounds otherwise from Python 3.12 on, and packs are the same on all."""
+    """Added up one after the other, as `LineRater` does: from Python 3.12 on `sum` would round otherwise."""
     return reduce(add, map(mul, weights, values), 0.0)
 
 
