@@ -91,6 +91,48 @@ def test_other_lines_have_gaps_and_are_no_records():
     assert lines == ["row 3 of an output", "row 4 of an output", GAP, "row 39 of an output"]
 
 
+def headings_of(*calls):
+    """The headings of a note that keeps one result line of each of these calls."""
+    ids = [f"c{number}" for number in range(len(calls))]
+    events = []
+    for id_, (name, arguments) in zip(ids, calls, strict=True):
+        events += [step("", (id_, name, arguments)), result(id_, f"the result of call {id_}", name)]
+    items = {item.entry: item for item in Transcript(chained(events)).items}
+    kept = kept_lines({(entry, id_, RESULT): [0] for entry, id_ in zip(items, ids, strict=True)})
+    shown = render_excerpt(kept, items, PassageCache(), FileTouches(), counter())
+    return [line for line in shown.split("\n") if line.startswith("# ")]
+
+
+def read(path, **more):
+    return "Read", {"file_path": path, **more}
+
+
+def test_a_path_is_shown_whole_once_and_then_by_its_last_part():
+    first, second = "/home/dev/shop/src/orders.py", "/home/dev/shop/src/api.py"
+    assert headings_of(read(first), read(second), read(first, offset=30, limit=10)) == [
+        f"# Read {first}",
+        f"# Read {second}",
+        "# Read …/orders.py:30-39",
+    ]
+
+
+def test_of_two_files_with_the_same_last_part_each_path_is_shown_whole():
+    first, second = "/home/dev/shop/src/api.py", "/home/dev/shop/tests/api.py"
+    assert headings_of(read(first), read(first), read(second), read(first), read(second)) == [
+        f"# Read {first}",
+        "# Read …/api.py",
+        f"# Read {second}",
+        f"# Read {first}",
+        f"# Read {second}",
+    ]
+
+
+def test_a_heading_has_the_beginning_of_a_command_and_nothing_twice():
+    command = f"grep -n load_settings src/settings.py | {'sort | ' * 20}head"
+    (heading,) = headings_of(("Bash", {"command": command}))
+    assert heading == f"# Bash {command[:57]}..."
+
+
 @pytest.mark.slow
 def test_a_fold_keeps_records_of_long_answers():
     events = [user("Close the issue of someone31 in batch 2.")]

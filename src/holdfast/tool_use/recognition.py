@@ -166,14 +166,19 @@ class ToolUse(Struct, frozen=True, gc=False):
     @property
     def label(self) -> str:
         """One short line that says which call it was: what a stub carries, and what can be searched for."""
+        return self.label_with(self.path[:200])
+
+    def label_with(self, path: str, longest_command: int = 120) -> str:
+        """The same, with another way to write the path, or less of a command. What the command itself says is not
+        written again."""
         lines = f":{self.first}-{self.last or ''}" if self.first else ""
         if self.first == FROM_END:
             lines = ":end"
+        place = f"{path}{lines}" if self.path and self.path not in self.command else ""
+        pattern = f'"{self.pattern[:80]}"' if self.pattern and self.pattern not in self.command else ""
         command = " ".join(self.command.split())
-        if len(command) > 120:
-            command = command[:117] + "..."
-        pattern = f'"{self.pattern[:80]}"' if self.pattern else ""
-        place = f"{self.path[:200]}{lines}" if self.path else ""
+        if len(command) > longest_command:
+            command = command[: longest_command - 3] + "..."
         told = (self.name, command, pattern, place, self.title, self.recalls[:40])
         return " ".join(x for x in told if x)
 

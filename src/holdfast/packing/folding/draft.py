@@ -22,8 +22,8 @@ from holdfast.packing.rendering.fixed_layers import summary_messages
 from holdfast.packing.view import Floor, LevelCap, WindowView
 from holdfast.views.transcript import Step, User
 
-FILLINGS = 2
-"""How often the room for lines is filled: once, and once more with what the first time left of it."""
+FILLINGS = 3
+"""How often the room for lines is filled: once, and again with what is left of it."""
 
 
 class FoldDraft:

@@ -34,8 +34,10 @@ THEN = "=>"
 """Comes between a call's own lines and its result."""
 RECORDS = " JSON records"
 """Follows the call where the lines below are records of the result and no lines of it."""
-MUCH = 300
-"""Tokens of a result from which its id is shown: less is not worth a second look."""
+MUCH = 800
+"""Tokens of a result from which its id is shown; that of a shorter one is in the index of the note."""
+LONGEST_COMMAND = 60
+"""Characters of a command in a heading: enough to tell it from others."""
 
 GAP_TOKENS, SPEAKER_TOKENS = 2, 8
 """What a gap takes, and a line that says who spoke."""
@@ -63,6 +65,7 @@ def render_excerpt(
     """The kept lines below what they came from. `items` are steps and user messages by entry."""
     out: list[str] = []
     heading = ""
+    paths = _ShownPaths()
     for lines in kept:
         item = items.get(lines.step)
         passage = book.of(item).get((lines.step, lines.call, lines.part)) if item else None
@@ -72,12 +75,35 @@ def render_excerpt(
         above = (
             ""
             if _names_its_tool(passage.source, item, quoted)
-            else _heading(passage.source, item, heading, files, counter)
+            else _heading(passage.source, item, heading, paths, files, counter)
         )
         out += [above] if above not in ("", heading.rpartition(" in ")[2]) else []
         heading = _under(passage.source, above)
         out += quoted
+        paths.note(passage.source.path, (above, *quoted) if passage.source.part == CALL else (above,))
     return "\n".join(out)
+
+
+class _ShownPaths:
+    """Paths that an excerpt has shown whole. A later heading writes only the last part of one, unless another path
+    with the same last part was shown too."""
+
+    def __init__(self) -> None:
+        self._by_last_part: dict[str, str] = {}
+
+    def note(self, path: str, lines: Iterable[str]) -> None:
+        if path and any(path in line for line in lines):
+            known = self._by_last_part.setdefault(_last_part(path), path)
+            if known != path:
+                self._by_last_part[_last_part(path)] = ""
+
+    def short(self, path: str) -> str:
+        short = f"{GAP}/{_last_part(path)}"
+        return short if self._by_last_part.get(_last_part(path)) == path and len(short) < len(path) else path
+
+
+def _last_part(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 class ExcerptPrices(Struct, frozen=True):
@@ -98,7 +124,8 @@ class ExcerptPrices(Struct, frozen=True):
         if source.part == CALL:
             return self.counter.line(f"# {use.name}")
         back = _state(source, step, self.files, self.counter)
-        return self.counter.line(f"# {use.label}") + (self.counter.text(back) if back else 0)
+        label = use.label_with(use.path, LONGEST_COMMAND)
+        return self.counter.line(f"# {label}") + (self.counter.text(back) if back else 0)
 
 
 def _has_gaps(source: PassageSource) -> bool:
@@ -119,7 +146,12 @@ def _under(source: PassageSource, above: str) -> str:
 
 
 def _heading(
-    source: PassageSource, item: Item, before: str, files: FileTouches, counter: TokenCounter
+    source: PassageSource,
+    item: Item,
+    before: str,
+    paths: _ShownPaths,
+    files: FileTouches,
+    counter: TokenCounter,
 ) -> str:
     if source.part == USER:
         return "# the user said"
@@ -129,7 +161,7 @@ def _heading(
     if source.part == CALL:
         return f"# {use.name}"
     told = before.startswith(f"{CALL} {source.call} ")
-    label = THEN if told else f"# {use.label}"
+    label = THEN if told else f"# {use.label_with(paths.short(use.path), LONGEST_COMMAND)}"
     return f"{label}{_state(source, item, files, counter)}"
 
 

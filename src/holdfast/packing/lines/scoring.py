@@ -138,8 +138,9 @@ class LineChooser:
         """What the heading of a passage costs that has none yet, by the identity of its source; else nothing."""
 
     def take(self, room: int) -> None:
-        """The best lines not yet taken that `room` tokens hold; one that is too long for it is passed over."""
+        """The best lines not yet taken that `room` tokens hold; one that is too long for it waits for more."""
         misses = 0
+        waiting: list[tuple[float, int]] = []
         while (self._ranked or self._lowered) and room > LEAST_ROOM and misses < MOST_MISSES:
             value, at = self._pop_best()
             now = self._scores.of(at)
@@ -149,12 +150,16 @@ class LineChooser:
             line = self._found[at]
             cost = self._prices.line(line.source, line.text) + self._heading(line.source)
             misses += 1
-            if cost <= room:
-                misses = 0
-                room -= cost
-                self._headings[id(line.source)] = 0
-                self._scores.cover(line)
-                self._taken.append(at)
+            if cost > room:
+                waiting.append((-now, at))
+                continue
+            misses = 0
+            room -= cost
+            self._headings[id(line.source)] = 0
+            self._scores.cover(line)
+            self._taken.append(at)
+        for one in waiting:
+            heappush(self._lowered, one)
 
     def _pop_best(self) -> tuple[float, int]:
         """What the best line was worth when it was ranked, and its place."""
