@@ -3,6 +3,7 @@ missing has the call that brings it back, and may be kept in a note later."""
 
 import json
 import re
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from holdfast.packing.window import Window
 from holdfast.recall import answer_recall
 from holdfast.store import MemoryStore
 from holdfast.tool_use import ToolUse
-from support.logs import chained, result, step, user
+from support.logs import chained, prose, result, step, user
 from support.packing_runs import counter, pack_each_request
 
 BASH = ToolUse("bash", "Bash", command="make test")
@@ -304,13 +305,13 @@ def test_ranges_that_do_not_fit_together_still_leave_a_request_within_its_limit(
 def test_notes_keep_lines_that_first_sight_left_out(profile):
     """All lines of a result compete for a place in notes once it is folded, not only those that were shown."""
     scaled = BUILT_IN[profile].scaled_to(8_000)
-    lines = [f"{PLACES[n % 7]}_{n} holds the {THINGS[n % 5]} of branch_{n}_{n * n}" for n in range(600)]
+    lines = [f"{PLACES[n % 7]}_{n} holds the {THINGS[n % 5]} of branch_{n}_{n * n}" for n in range(100)]
     call = ("Bash", {"command": "make inventory"})
     shown = set(first_shown(scaled, *call, "\n".join(lines)).split("\n"))
     events = [user("go"), step("", ("c", *call)), result("c", "\n".join(lines), "Bash")]
     for n in range(40):
         look = (f"r{n}", "Read", {"file_path": f"src/f{n}.py"})
-        events += [step(f"look {n}", look), result(f"r{n}", numbered(12, 100 * n))]
+        events += [step(f"look {n}", look), result(f"r{n}", prose(Random(n), 120))]
     *_, last = pack_each_request(chained(events), scaled)
     notes = [joined_text(m.parts) for m in last.pack.messages if isinstance(m, UserMessage)]
     noted = {line for note in notes for line in note.split("\n")}

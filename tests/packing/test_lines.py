@@ -1,5 +1,7 @@
 """Which lines a fold keeps: the best of the whole log, each name once, byte for byte."""
 
+from math import log1p
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -193,6 +195,25 @@ def test_the_learned_weights_name_every_feature_and_no_other():
     assert set(learned.lines) == set(LINE_FEATURES)
     assert set(learned.names) == set(NAME_FEATURES)
     assert learned.about["projects"]
+
+
+def test_a_name_is_known_by_the_text_that_brought_it_up_and_what_of_that_was_used():
+    events = [
+        *(step("", ("c1", "Grep", {"pattern": "load_all"})), result("c1", "load_settings\nload_defaults")),
+        step("", ("c2", "Bash", {"command": "run load_settings load_settings"})),
+    ]
+    index = line_index_of(events)
+
+    def facts(name):
+        values = index.name_features(name, index.names[name])
+        known = dict(zip(NAME_FEATURES[len(FIXED_NAME) :], values, strict=True))
+        return {key: known[key] for key in ("last_in_search", "last_in_call", "source_used")}, known
+
+    used, other = facts("load_settings"), facts("load_defaults")
+    assert used[0] == {"last_in_search": False, "last_in_call": True, "source_used": 0.5}
+    assert other[0] == {"last_in_search": True, "last_in_call": False, "source_used": 0.5}
+    assert used[1]["log_brought_up"] == other[1]["log_brought_up"] == pytest.approx(log1p(2))
+    assert used[1]["log_source_used"] == pytest.approx(log1p(1)), "twice in one call is one use"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def store_file(name: str, folder: Path) -> Path:
     ("store", "log", "profile", "budget", "messages", "digest"),
     [
         ("coding-log", CODING, "code", None, 18, "f2e98b17239bb72e"),
-        ("coding-log", CODING, "code", "8k", 15, "08ae3f09a500bcb5"),
+        ("coding-log", CODING, "code", "8k", 15, "51c37963a723314d"),
         ("coding-log", CODING, "draft16k", None, 18, "f2e98b17239bb72e"),
         ("coding-log", CODING, "execute", None, 18, "f2e98b17239bb72e"),
         ("coding-log", CODING, "rich", "12k", 18, "1da1487406c8fe82"),
@@ -41,10 +41,10 @@ def store_file(name: str, folder: Path) -> Path:
         ("pair-logs", f"{PAIR}.init", "execute", None, 15, "aae1ff8fc39c8160"),
         ("pair-logs", f"{PAIR}.init", "rich", "12k", 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.execute", "code", None, 25, "8d3d88a3ffa5758f"),
-        ("pair-logs", f"{PAIR}.execute", "code", "8k", 15, "063e9dfba21c8d00"),
+        ("pair-logs", f"{PAIR}.execute", "code", "8k", 13, "2c5877c2f931b5db"),
         ("pair-logs", f"{PAIR}.execute", "draft16k", None, 25, "8d3d88a3ffa5758f"),
         ("pair-logs", f"{PAIR}.execute", "execute", None, 26, "2343a1dcf370b829"),
-        ("pair-logs", f"{PAIR}.execute", "rich", "12k", 25, "6128736dcf5a4a09"),
+        ("pair-logs", f"{PAIR}.execute", "rich", "12k", 25, "1ba66185e11c4ba1"),
     ],
 )
 def test_a_log_packs_as_it_did(store, log, profile, budget, messages, digest, tmp_path):

@@ -46,8 +46,9 @@ def test_what_was_folded_is_shown_again(tmp_path):
     (tools.root / "a.txt").write_text(rows(40))
     tools.read("a.txt")
     assert is_claim(tools.read("a.txt"))
-    for seed in range(20):
-        tools.chat(prose(random.Random(seed), 250))
+    for number in range(20):
+        (tools.root / f"b{number}.txt").write_text(rows(40, number + 2))
+        tools.read(f"b{number}.txt")
     assert "row 20 of version 1" not in tools.on_view()
     assert not is_claim(tools.read("a.txt"))
     assert is_claim(tools.read("a.txt", limit=3))

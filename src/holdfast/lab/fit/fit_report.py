@@ -90,6 +90,13 @@ NAME_MEANINGS = {
     "file_changed": "it is the path of a file that was changed, or the end of one",
     "log_steps": f"{DOUBLING} the steps so far",
     "new": f"it was first seen in the last {NEW} steps",
+    "last_in_read": "it was last seen in a file that was read",
+    "last_in_search": "it was last seen in the result of a search",
+    "last_in_shell": "it was last seen in the output of a command",
+    "last_in_call": "it was last seen in a call",
+    "log_brought_up": f"{DOUBLING} how many names the text brought up in which it was first seen",
+    "source_used": "later calls used every name that this text brought up",
+    "log_source_used": f"{DOUBLING} how many of them later calls used",
 }
 
 

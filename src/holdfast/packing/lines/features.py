@@ -213,9 +213,13 @@ FIXED_NAME = (
 )  # fmt: skip
 SEEN_NAME = (
     "log_count", "log_messages", "used", "log_used", "in_user", "log_said", "in_trouble", "in_definition",
+    "last_in_read", "last_in_search", "last_in_shell", "last_in_call", "log_brought_up",
 )  # fmt: skip
 """Features of a name that change when it is seen again."""
-MOVING_NAME = ("log_age", "used_lately", "file_touched", "file_changed", "log_steps", "new")
+MOVING_NAME = (
+    "log_age", "used_lately", "file_touched", "file_changed", "log_steps", "new", "source_used",
+    "log_source_used",
+)  # fmt: skip
 NAME_FEATURES = (*FIXED_NAME, *SEEN_NAME, *MOVING_NAME)
 
 RECENT_STEPS = 10

@@ -15,7 +15,6 @@ from holdfast.packing.lines.features import (
     NEW,
     RECENT_STEPS,
     LineFacts,
-    LineOrigin,
     LineRater,
     facts_of_lines,
     is_crowd,
@@ -53,6 +52,15 @@ class IndexedLine(Struct, gc=False):
     fixed: float
 
 
+class NameSource(Struct, gc=False):
+    """The text that brought some names up: how many, and how many of them a later call used."""
+
+    names: int = 0
+    used: int = 0
+    score: float | None = None
+    """What the share that was used adds to the worth of each; None where nobody asked since it changed."""
+
+
 class IndexedName(Struct, gc=False):
     """What is known of a name by now."""
 
@@ -60,6 +68,11 @@ class IndexedName(Struct, gc=False):
     last: int
     fixed: float
     is_own: bool
+    source: NameSource
+    is_reused: bool = False
+    """Whether a later call than the one that brought it up, if any did, used it."""
+    last_seen_in: str = ""
+    """The kind of the result it was last seen in, `own` where that was a call of the agent's."""
     count: int = 0
     messages: int = 0
     used: int = 0
@@ -132,24 +145,34 @@ class LogLineIndex:
                 worth = rate(facts, line, number - source.first_row)
                 self.lines.append(IndexedLine(source, number, line, key, names, facts.size, is_weak, worth))
                 repeats[key] = repeats.get(key, 0) + 1
-        self._note_names(seen, source.origin)
+        self._note_names(seen, source)
         if source.origin == "user":
             self.goal.update(names_in("\n".join(passage.lines)))
 
-    def _note_names(self, lines: Sequence[LineFacts], origin: LineOrigin) -> None:
-        step, own = self.step, origin in ("said", "call", "argument")
+    def _note_names(self, lines: Sequence[LineFacts], passage: PassageSource) -> None:
+        step, origin = self.step, passage.origin
+        is_call = origin in ("call", "argument")
+        own = is_call or origin == "said"
+        seen_in = "own" if is_call else passage.kind or "" if origin == "result" else ""
+        source = NameSource()
         for text, count in Counter(chain.from_iterable(facts.names for facts in lines)).items():
             name = self.names.get(text)
             if name is None:
                 fixed = rate_name(self.weights.fixed_name, text, own)
-                name = self.names[text] = IndexedName(step, step, fixed, own)
+                name = self.names[text] = IndexedName(step, step, fixed, own, source)
+                source.names += 1
+            elif is_call and not name.is_reused:
+                name.is_reused = True
+                name.source.used += 1
+                name.source.score = None
+            name.last_seen_in = seen_in
             name.last = step
             name.seen_score = None
             name.count += count
             if name.item != self._item:
                 name.item = self._item
                 name.messages += 1
-            if origin in ("call", "argument"):
+            if is_call:
                 name.used += count
                 name.used_last = step
             elif origin == "said":
@@ -205,6 +228,7 @@ class LogLineIndex:
             any(path in self._changes for path in paths) if paths else False,
             log1p(step),
             step - name.first <= NEW,
+            *_reuse_features(name.source),
         )
 
     def _paths(self, text: str) -> Sequence[str]:
@@ -238,7 +262,7 @@ class LogLineIndex:
     def name_scores(self, texts: Iterable[str]) -> Iterator[float]:
         """The weighted sum of `name_features` of each, written out here because a fold computes it for every name
         of the log."""
-        of_age, if_lately, if_touched, if_changed, of_steps, if_new = self.weights.moving_name
+        of_age, if_lately, if_touched, if_changed, of_steps, if_new, *of_reuse = self.weights.moving_name
         step, names = self.step, self.names
         ages = [of_age * log1p(age) for age in range(step + 1)]
         steps = of_steps * log1p(step)
@@ -246,7 +270,10 @@ class LogLineIndex:
             name = names[text]
             if name.seen_score is None:
                 name.seen_score = name.fixed + _rate_seen(self.weights.seen_name, name)
-            score = name.seen_score + ages[step - name.last] + steps
+            source = name.source
+            if source.score is None:
+                source.score = dot(of_reuse, _reuse_features(source))
+            score = name.seen_score + source.score + ages[step - name.last] + steps
             if name.used and step - name.used_last <= RECENT_STEPS:
                 score += if_lately
             if step - name.first <= NEW:
@@ -273,12 +300,25 @@ def _seen_features(name: IndexedName) -> tuple[float, ...]:
         log1p(name.said),
         name.in_trouble,
         name.in_definition,
+        name.last_seen_in == "read",
+        name.last_seen_in == "grep",
+        name.last_seen_in == "bash",
+        name.last_seen_in == "own",
+        log1p(name.source.names),
     )
+
+
+def _reuse_features(source: NameSource) -> tuple[float, float]:
+    """How much of what a text brought up was used since."""
+    return source.used / source.names, log1p(source.used)
 
 
 def _rate_seen(weights: Sequence[float], name: IndexedName) -> float:
     """What `_seen_features` come to, weighted, written out like the rest of `name_scores`."""
-    of_count, of_messages, if_used, of_used, if_user, of_said, if_trouble, if_definition = weights
+    (
+        of_count, of_messages, if_used, of_used, if_user, of_said, if_trouble, if_definition,
+        in_read, in_search, in_shell, in_call, of_brought_up,
+    ) = weights  # fmt: skip
     worth = of_count * log1p(name.count) + of_messages * log1p(name.messages)
     if name.used:
         worth += if_used
@@ -289,4 +329,15 @@ def _rate_seen(weights: Sequence[float], name: IndexedName) -> float:
         worth += of_said * log1p(name.said)
     if name.in_trouble:
         worth += if_trouble
-    return worth + if_definition if name.in_definition else worth
+    if name.in_definition:
+        worth += if_definition
+    match name.last_seen_in:
+        case "read":
+            worth += in_read
+        case "grep":
+            worth += in_search
+        case "bash":
+            worth += in_shell
+        case "own":
+            worth += in_call
+    return worth + of_brought_up * log1p(name.source.names)
