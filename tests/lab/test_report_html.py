@@ -223,7 +223,7 @@ def test_layers_stand_in_the_order_sent_whenever_they_first_appear():
 
 def test_the_page_opens_with_the_result_and_says_what_hard_recall_is():
     ((_, result),) = PAGE.all("p", "result")
-    assert result.startswith("At 32k, `coding` keeps the most: 0.73 (95%: 0.69–0.77) of the older text")
+    assert result.startswith("At 32k, `coding` keeps the most: 0.73 (95%: 0.69–0.77) of the hard needs")
     assert "`chat` comes next, with 0.66 for 0.42." in result
     lead = PAGE.all("p", "lead")[0][1]
     assert "Hard span recall" in lead

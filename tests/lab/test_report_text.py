@@ -100,7 +100,7 @@ def test_the_result_leaves_out_the_baseline_and_what_has_faults():
     ]
     said = rankings.result_sentence(replace(SAMPLE, rows=rows))
     assert said == (
-        "At 32k, `shorten-long` keeps the most: 0.56 (95%: 0.52–0.60) of the older text that actions used, "
+        "At 32k, `shorten-long` keeps 0.56 (95%: 0.52–0.60) of the hard needs, "
         "for 0.28 of the dollars that sending everything costs."
     )
     assert rankings.result_sentence(replace(SAMPLE, rows=rows[:1])) == ""

@@ -229,6 +229,14 @@ def test_a_file_that_holds_no_weights_is_refused_in_a_sentence(data, said):
         read_weights(data, "mine.json")
 
 
+def test_weights_that_add_up_to_no_number_still_rank():
+    heavy = Weights(
+        VERSION, lines=dict.fromkeys(LINE_FEATURES, 50.0), names=dict.fromkeys(NAME_FEATURES, 50.0)
+    )
+    index = line_index_of(reads("def load_settings(path):\n    return read_file(path)"), heavy)
+    assert LineScores(index, index.lines).of_all()
+
+
 def test_features_that_older_files_weigh_are_ignored():
     old = b'{"version": 1, "lines": {"call": 1, "short": 2, "structure": 3}, "names": {}}'
     new = b'{"version": 1, "lines": {"call": 1}, "names": {}}'

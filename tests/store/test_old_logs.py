@@ -41,7 +41,7 @@ def store_file(name: str, folder: Path) -> Path:
         ("pair-logs", f"{PAIR}.init", "execute", None, 15, "aae1ff8fc39c8160"),
         ("pair-logs", f"{PAIR}.init", "rich", "12k", 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.execute", "code", None, 25, "8d3d88a3ffa5758f"),
-        ("pair-logs", f"{PAIR}.execute", "code", "8k", 13, "2c5877c2f931b5db"),
+        ("pair-logs", f"{PAIR}.execute", "code", "8k", 13, "bb33454ccc2f4321"),
         ("pair-logs", f"{PAIR}.execute", "draft16k", None, 25, "8d3d88a3ffa5758f"),
         ("pair-logs", f"{PAIR}.execute", "execute", None, 26, "2343a1dcf370b829"),
         ("pair-logs", f"{PAIR}.execute", "rich", "12k", 25, "1ba66185e11c4ba1"),

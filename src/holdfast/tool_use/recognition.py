@@ -166,21 +166,36 @@ class ToolUse(Struct, frozen=True, gc=False):
     @property
     def label(self) -> str:
         """One short line that says which call it was: what a stub carries, and what can be searched for."""
-        return self.label_with(self.path[:200])
+        return self.label_with(self.path)
 
     def label_with(self, path: str, longest_command: int = 120) -> str:
-        """The same, with another way to write the path, or less of a command. What the command itself says is not
-        written again."""
+        """The same, with another way to write the path, or less of a command. What the command shows is not written
+        again."""
         lines = f":{self.first}-{self.last or ''}" if self.first else ""
         if self.first == FROM_END:
             lines = ":end"
-        place = f"{path}{lines}" if self.path and self.path not in self.command else ""
-        pattern = f'"{self.pattern[:80]}"' if self.pattern and self.pattern not in self.command else ""
-        command = " ".join(self.command.split())
-        if len(command) > longest_command:
-            command = command[: longest_command - 3] + "..."
+        command = _clipped_command(" ".join(self.command.split()), longest_command)
+        place = "" if _stands_in(self.path, command) else f"{one_line(path, 200)}{lines}"
+        pattern = "" if _stands_in(self.pattern, command) else f'"{one_line(self.pattern, 80)}"'
         told = (self.name, command, pattern, place, self.title, self.recalls[:40])
         return " ".join(x for x in told if x)
+
+
+def one_line(text: str, longest: int) -> str:
+    return " ".join(text[: 2 * longest].split())[:longest]
+
+
+def _clipped_command(command: str, longest: int) -> str:
+    """A long command without its middle: runs of one program often differ at the end."""
+    if len(command) <= longest:
+        return command
+    tail = longest // 4
+    return f"{command[: longest - tail - 3]}...{command[-tail:]}"
+
+
+def _stands_in(word: str, command: str) -> bool:
+    """Whether nothing is lost without the word: it is empty, or the command has it as a word of its own."""
+    return not word or re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w./-])", command) is not None
 
 
 def recognize_tool(call: ToolCall) -> ToolUse:

@@ -6,12 +6,12 @@ listed. Room, triggers and the greedy choice of lines are the profile's own; onl
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from math import exp, log
+from math import log
 
 from holdfast.lab.policies.profile_policy import ProfilePacking
 from holdfast.lab.policy import LaterUse, NamedPolicy, PolicyReply, Task
 from holdfast.packing.lines.line_index import IndexedLine, LogLineIndex
-from holdfast.packing.lines.weights import WeightVectors
+from holdfast.packing.lines.weights import WeightVectors, worth_of
 from holdfast.packing.profile import BUILT_IN, CODE, Profile
 from holdfast.wire.content_blocks import WireDict
 
@@ -34,7 +34,7 @@ class FutureLineIndex(LogLineIndex):
         scored = list(lines)
         for line, own in zip(scored, super().line_scores(scored), strict=True):
             use = max(used.get(line.key, 0.0), used.get(line.text.strip(), 0.0))
-            yield log(use + UNUSED_SHARE * exp(own) + NOTHING)
+            yield log(use + UNUSED_SHARE * worth_of(own) + NOTHING)
 
     def name_values(self, lines: Iterable[IndexedLine]) -> dict[str, float]:
         _, used = self._later()

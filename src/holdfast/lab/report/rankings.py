@@ -219,8 +219,8 @@ def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".
     name, hard_recall, interval, price = told[0]
     sure = f" (95%: {interval})" if interval != NONE else ""
     best = (
-        f"At {budget(rows[0].budget)}, {name} keeps the most: {hard_recall}{sure} of the older text "
-        f"that actions used, for {price} of the dollars that sending everything costs."
+        f"At {budget(rows[0].budget)}, {name} keeps {'the most: ' if len(told) > 1 else ''}{hard_recall}{sure} of "
+        f"the hard needs, for {price} of the dollars that sending everything costs."
     )
     if len(told) == 1:
         return best

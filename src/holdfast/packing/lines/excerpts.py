@@ -64,31 +64,43 @@ def render_excerpt(
 ) -> str:
     """The kept lines below what they came from. `items` are steps and user messages by entry."""
     out: list[str] = []
-    heading = ""
-    paths = _ShownPaths()
+    before = _Above("", "")
+    paths = _ShownPaths(counter)
     for lines in kept:
         item = items.get(lines.step)
         passage = book.of(item).get((lines.step, lines.call, lines.part)) if item else None
         if item is None or passage is None:
             continue
+        source = passage.source
         quoted = list(_quoted(passage, parse_ranges(lines.lines)))
-        above = (
-            ""
-            if _names_its_tool(passage.source, item, quoted)
-            else _heading(passage.source, item, heading, paths, files, counter)
-        )
-        out += [above] if above not in ("", heading.rpartition(" in ")[2]) else []
-        heading = _under(passage.source, above)
+        heading = ""
+        if not _names_its_tool(source, item, quoted):
+            heading = _heading(source, item, before, paths, files, counter)
+        is_told = heading == before.heading and source.call == before.call
+        out += [heading] if heading and not is_told else []
         out += quoted
-        paths.note(passage.source.path, (above, *quoted) if passage.source.part == CALL else (above,))
+        told = (heading, *quoted) if source.part == CALL else (heading,)
+        paths.note(source.path, told)
+        shows_path = source.part == CALL and (not source.path or any(source.path in line for line in told))
+        before = _Above(source.call, heading, shows_path)
     return "\n".join(out)
+
+
+class _Above(Struct, frozen=True):
+    """What the lines before stand under: their call and heading. `tells_call` says that they are the call's own and
+    name its file, if it has one, so that its result needs no heading that does."""
+
+    call: str
+    heading: str
+    tells_call: bool = False
 
 
 class _ShownPaths:
     """Paths that an excerpt has shown whole. A later heading writes only the last part of one, unless another path
-    with the same last part was shown too."""
+    with the same last part was shown too, or that takes no fewer tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
         self._by_last_part: dict[str, str] = {}
 
     def note(self, path: str, lines: Iterable[str]) -> None:
@@ -98,12 +110,14 @@ class _ShownPaths:
                 self._by_last_part[_last_part(path)] = ""
 
     def short(self, path: str) -> str:
+        if self._by_last_part.get(_last_part(path)) != path:
+            return path
         short = f"{GAP}/{_last_part(path)}"
-        return short if self._by_last_part.get(_last_part(path)) == path and len(short) < len(path) else path
+        return short if self._counter.text(short) < self._counter.text(path) else path
 
 
 def _last_part(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 class ExcerptPrices(Struct, frozen=True):
@@ -140,15 +154,10 @@ def _names_its_tool(source: PassageSource, item: Item, quoted: Sequence[str]) ->
     return all(line.startswith(f"{item.uses[source.call].name} ") for line in quoted)
 
 
-def _under(source: PassageSource, above: str) -> str:
-    """What the lines after these stand under: of a call's own lines, the call itself."""
-    return f"{CALL} {source.call} in {above}" if source.part == CALL else above
-
-
 def _heading(
     source: PassageSource,
     item: Item,
-    before: str,
+    before: _Above,
     paths: _ShownPaths,
     files: FileTouches,
     counter: TokenCounter,
@@ -160,8 +169,8 @@ def _heading(
     use = item.uses[source.call]
     if source.part == CALL:
         return f"# {use.name}"
-    told = before.startswith(f"{CALL} {source.call} ")
-    label = THEN if told else f"# {use.label_with(paths.short(use.path), LONGEST_COMMAND)}"
+    is_told = before.tells_call and before.call == source.call
+    label = THEN if is_told else f"# {use.label_with(paths.short(use.path), LONGEST_COMMAND)}"
     return f"{label}{_state(source, item, files, counter)}"
 
 

@@ -1,7 +1,8 @@
 """Features: what a line and a name show of themselves, as the numbers that their worth is judged by.
 
 Rule: readable and few. A value needs the text, its call and the log up to now, and nothing else. The order of the
-names here is the order in the vectors; a new feature goes to the end, and raises `VERSION`.
+names here is the order in the vectors. A file of weights that does not know a new feature gives it none; what would
+make such a file mean something else raises `VERSION`.
 """
 
 import re

@@ -7,7 +7,6 @@ too, and happens with a fold: a log that is read again evicts the same lines.
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from math import exp
 
 from msgspec import Struct
 
@@ -15,6 +14,7 @@ from holdfast.packing.lines.excerpts import ExcerptPrices
 from holdfast.packing.lines.features import is_crowd, line_key, uncrowded_names
 from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex, by_source
 from holdfast.packing.lines.passages import PassageKey, PassageSource
+from holdfast.packing.lines.weights import worth_of
 
 LENGTH_POWER = 0.8
 """How much a line's length counts against its worth: less than in full, since room is cut into odd ends."""
@@ -39,7 +39,7 @@ class LineScores:
         """What each name is still worth: nothing once it is covered."""
         self._hide(self._name_values.keys() & covered)
         scores = zip(lines, line_index.line_scores(lines), strict=True)
-        self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
+        self._quotes = [worth_of(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:

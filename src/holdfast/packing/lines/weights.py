@@ -7,6 +7,7 @@ by its share of the action. Learned weights ship with the package; they are data
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
+from math import exp
 from operator import add, mul
 
 import msgspec
@@ -27,7 +28,9 @@ RETIRED = frozenset({"short", "structure"})
 """Features that older files still weigh; they are ignored."""
 HINT = "write such a file with `holdfast fit --out`"
 HEAVIEST = 50
-"""Beyond it a worth is no number any more."""
+"""No weight of a sensible fit is beyond it."""
+LARGEST_SCORE = 700.0
+"""Beyond it the exponential is no number any more; strange weights can add up to that."""
 
 
 class Weights(Struct, frozen=True):
@@ -55,6 +58,11 @@ def weight_vectors(weights: Weights) -> WeightVectors:
     names = _in_order(weights.names, NAME_FEATURES)
     cut, seen, moving = len(FIXED_LINE), len(FIXED_NAME), len(FIXED_NAME) + len(SEEN_NAME)
     return WeightVectors(lines[:cut], lines[cut:], names[:seen], names[seen:moving], names[moving:])
+
+
+def worth_of(score: float) -> float:
+    """The worth that a weighted sum means."""
+    return exp(score) if score < LARGEST_SCORE else exp(LARGEST_SCORE)
 
 
 def dot(weights: Sequence[float], values: Sequence[float]) -> float:

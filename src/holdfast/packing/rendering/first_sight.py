@@ -6,7 +6,6 @@ for byte, and a mark names the call of Recall that brings back what is missing.
 
 import re
 from collections.abc import Collection, Sequence
-from math import exp
 from string import digits
 
 from holdfast.ids import text_id
@@ -21,7 +20,7 @@ from holdfast.packing.lines.features import (
 )
 from holdfast.packing.lines.line_index import SHORTEST_SCORED_NAME
 from holdfast.packing.lines.scoring import SHORTEST_QUOTE, WEAK_SHARE
-from holdfast.packing.lines.weights import WeightVectors
+from holdfast.packing.lines.weights import WeightVectors, worth_of
 from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
 from holdfast.packing.rendering.marks import mark
 from holdfast.packing.rendering.shorter_json import clip_json, tight_json
@@ -67,11 +66,11 @@ def _score_lines(lines: Sequence[str], use: ToolUse, weights: WeightVectors) -> 
             return 0.0
         if name in names:
             return names[name] * SAID_ABOVE
-        names[name] = exp(rate_name(weights.fixed_name, name, own=False))
+        names[name] = worth_of(rate_name(weights.fixed_name, name, own=False))
         return names[name]
 
     def line_worth(row: int, line: str, facts: LineFacts) -> float:
-        quote = exp(rater.rate(facts, line, row)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
+        quote = worth_of(rater.rate(facts, line, row)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
         named = sum(map(name_worth, facts.names))
         is_weak = facts.is_lone or is_crowd(line, facts.names)
         return quote + (named * WEAK_SHARE if is_weak else named)
