@@ -55,7 +55,7 @@ from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
 from holdfast.packing.window import Window
 from holdfast.recordings.recording_files import read_recordings
-from holdfast.session import choose_weights
+from holdfast.session_settings import choose_weights
 from holdfast.tokenizers import load_tokenizer
 from holdfast.views.transcript import Transcript
 

@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import holdfast
 from holdfast.errors import ConfigError, ContextOverflow, InputError
 from holdfast.events import AssistantReplied, Folded, OverflowReported, ToolReturned
 from holdfast.messages import Text, ToolCall, Usage
-from holdfast.packing.profile import BUILT_IN
+from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.recall import recall
 from holdfast.store import MemoryStore, SqliteStore
 from holdfast.tokenizers import counter_for_model
@@ -58,7 +59,7 @@ def test_an_anthropic_list_comes_back_in_its_own_shape():
     messages = anthropic_conversation(60)
     packed = holdfast.pack(messages, system="Be careful.", budget=8_000)
     assert packed.provider == "anthropic"
-    assert packed.system == [{"type": "text", "text": "Be careful."}]
+    assert packed.system == [{"type": "text", "text": "Be careful.", "cache_control": {"type": "ephemeral"}}]
     assert packed.tokens <= 8_000
     assert packed.cuts
 
@@ -103,7 +104,7 @@ def test_a_growing_list_keeps_the_folds_it_had():
 
 def test_a_list_can_be_packed_for_the_other_provider():
     """`to` is what comes out; what goes in tells its own shape, and no call gets lost between them."""
-    out = holdfast.pack(openai_conversation(3), to="anthropic")
+    out = holdfast.pack(openai_conversation(3), to="anthropic", profile=replace(CODE, cache_marks=0))
     assert out.provider == "anthropic"
     assert out.system == [{"type": "text", "text": "Be careful."}]
     blocks = [b for m in out.messages for b in m["content"]]
@@ -135,8 +136,8 @@ def test_a_tool_of_ones_own_cannot_be_called_recall(tool):
 
 
 def test_a_session_writes_for_known_providers_only(tmp_path):
-    with pytest.raises(InputError, match="gemini") as raised:
-        holdfast.Session(to="gemini", store=tmp_path / "store.db")
+    with pytest.raises(InputError, match="mistral") as raised:
+        holdfast.Session(to="mistral", store=tmp_path / "store.db")
     assert "`anthropic`" in raised.value.hint
     assert not list(tmp_path.iterdir())
 
@@ -243,7 +244,7 @@ def test_a_log_name_is_not_taken_for_the_beginning_of_another(tmp_path):
 
 
 def test_changing_a_packed_message_changes_no_later_pack():
-    session = holdfast.Session(to="anthropic")
+    session = holdfast.Session(to="anthropic", profile=replace(CODE, cache_marks=0))
     for message in anthropic_conversation(3):
         session.append(message)
     first = session.pack()
@@ -360,7 +361,7 @@ def test_what_a_user_says_while_tools_run_is_in_the_pack(shape):
     conversation = openai_conversation(1)[1:3] if shape == "openai" else anthropic_conversation(1)[:2]
     messages = [*conversation, {"role": "user", "content": "STOP"}]
     assert "STOP" in json.dumps(holdfast.pack(messages).messages)
-    session = holdfast.Session(to=shape)
+    session = holdfast.Session(to=shape, profile=replace(CODE, cache_marks=0))
     session.append(*messages)
     shown = session.pack().messages
     assert "STOP" in json.dumps(shown)
@@ -428,7 +429,7 @@ def test_a_reported_overflow_folds_at_once():
         ({"budget": "lots"}, ConfigError),
         ({"profile": "coed"}, InputError),
         ({"budget": 3}, ConfigError),
-        ({"to": "gemini"}, InputError),
+        ({"to": "mistral"}, InputError),
     ],
 )
 def test_bad_arguments_get_a_sentence(arguments, error):

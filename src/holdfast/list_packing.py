@@ -25,7 +25,7 @@ from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.recall import RECALL_TOOL
 from holdfast.sender import Packed, PackRecord, Provider, Sender
-from holdfast.session import (
+from holdfast.session_settings import (
     check_messages,
     check_provider,
     check_tool_names,
@@ -37,8 +37,10 @@ from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
 from holdfast.wire.content_blocks import WireDict, tool_definitions
 from holdfast.wire.foreign_json import Losses
+from holdfast.wire.formats import format_named
 from holdfast.wire.message_lists import MessageListReader, checked_list
 from holdfast.wire.openai import openai_tool
+from holdfast.wire.sdk_objects import plain_json, plain_message
 
 MOST_LISTS = 8
 MOST_BYTES = 32_000_000
@@ -46,17 +48,20 @@ MOST_BYTES = 32_000_000
 
 
 def pack(
-    messages: Sequence[WireDict],
+    messages: Sequence[object],
     *,
     budget: int | str | None = None,
     profile: str | Profile = "code",
     weights: Weights | Path | str | None = None,
     system: str | list[WireDict] | None = None,
-    tools: Sequence[WireDict] | None = (),
+    tools: Sequence[object] | None = (),
     model: str = "",
     to: Provider | None = None,
 ) -> Packed:
-    """A list of OpenAI or Anthropic messages, packed: in the format they came in, or in that of `to`.
+    """A list of messages, packed: in the format they came in, or in that of `to`.
+
+    The messages are OpenAI's (chat, or items of the Responses API), Anthropic's or Gemini's, as dicts or as objects
+    of the SDK.
 
     Call it again with a longer list: the same folds are made again, so that the provider's cache keeps working. It
     then costs what is new; the pack is the same as that of a first call.
@@ -71,9 +76,9 @@ def pack(
     Raises InputError for messages that no provider would take, and ContextOverflow if even the least does not fit.
     """
     own = check_provider(to) if to is not None else None
-    offered = [*(tools or ()), openai_tool(RECALL_TOOL)]
+    offered = [*map(plain_json, tools or ()), openai_tool(RECALL_TOOL)]
     check_tool_names(tool_definitions(offered[:-1], Losses()))
-    given = checked_list(messages)
+    given = [plain_message(message, f"message {at}") for at, message in enumerate(checked_list(messages))]
     settings, ranking = choose_profile(profile, budget), choose_weights(weights)
     arguments = PackArguments(system, offered, settings, ranking, model, own)
     packer = KEPT.take(arguments, given)
@@ -117,8 +122,8 @@ class ListPacker:
         counter = counter_for_model(arguments.model)
         self._walk = LogWalk(Window(arguments.profile, counter, weights=arguments.weights))
         self._entries = 0
-        detected: Provider = "anthropic" if self._reader.source == "anthropic" else "openai"
-        self._sender = Sender(arguments.to or detected)
+        came_in = format_named(self._reader.source).name
+        self._sender = Sender(arguments.to or came_in, arguments.profile.cache_marks)
         self._recording = self._reader.recording()
         self._add_events(self._import.read(self._recording))
 

@@ -5,21 +5,21 @@ Rule: nothing leaves the process without passing it. A pack that fails is our fa
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Literal
 
 from msgspec import Struct
 
 from holdfast.errors import HoldfastError
-from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, UserMessage
+from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, UserMessage
 from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.validator import check
 from holdfast.recall import answer_recall, call_arguments
 from holdfast.store.protocol import Store
-from holdfast.wire.anthropic import anthropic_message, anthropic_tool, join_anthropic, to_anthropic
-from holdfast.wire.content_blocks import WireDict
-from holdfast.wire.openai import join_openai, openai_message, openai_tool, to_openai
+from holdfast.wire.anthropic import MessageBlocks, mark_layer_ends
+from holdfast.wire.content_blocks import FormatName, WireDict
+from holdfast.wire.formats import FORMATS
 
-Provider = Literal["openai", "anthropic"]
+Provider = FormatName
+"""The format in which messages are written."""
 
 
 class PackRecord(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Packed(Struct, frozen=True, dict=True):
     provider: Provider
     messages: list[WireDict]
     system: list[WireDict] | None
-    """Anthropic's `system` field; None for OpenAI, which has system messages instead."""
+    """Anthropic's `system` field, Gemini's `system_instruction`; None for OpenAI, which has system messages."""
     tools: list[WireDict]
     tokens: int
     """Tokens of the whole request: messages, system prompt and tools."""
@@ -67,8 +67,7 @@ class Packed(Struct, frozen=True, dict=True):
     @property
     def losses(self) -> tuple[str, ...]:
         """What the provider's format has no place for, such as thinking in OpenAI chat."""
-        write = to_openai if self.provider == "openai" else to_anthropic
-        return write(self.pack.messages, self.pack.tools).losses
+        return FORMATS[self.provider].write_request(self.pack.messages, self.pack.tools).losses
 
     def recall(self, arguments: WireDict | str) -> str:
         """What to answer to a call of Recall: its arguments, as a dict or as JSON."""
@@ -78,11 +77,16 @@ class Packed(Struct, frozen=True, dict=True):
 class Sender:
     """Writes packs in one provider's format. What a pack shares with the one before is not written again."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, cache_marks: int = 0) -> None:
         self.provider: Provider = provider
+        self._format = FORMATS[provider]
+        self._cache_marks = cache_marks
         self._written: dict[int, _Written] = {}
         self._passed: tuple[Message, ...] = ()
         """What passed the validator last."""
+        opening = UserMessage((Text("before"),))
+        self._opening = _Written(opening, self._format.write(opening))
+        """Takes the place of what passed before, where only the rest is checked."""
 
     def send(self, pack: Pack, store: Store, log: str = "") -> Packed:
         """The pack, checked; `store` has what it leaves out. Raises HoldfastError if the provider would refuse
@@ -91,24 +95,33 @@ class Sender:
 
     def send_recorded(self, pack: Pack, make_record: Callable[[], PackRecord]) -> Packed:
         """`send`, where the record is made only if it is asked for."""
-        sent = pack.messages
-        write = openai_message if self.provider == "openai" else anthropic_message
+        sent, format_ = pack.messages, self._format
         known = self._written.get
-        written = [known(id(message)) or _Written(message, write(message)) for message in sent]
+        written = [known(id(message)) or _Written(message, format_.write(message)) for message in sent]
         self._written = {id(one.message): one for one in written}
-        messages = self._join(written)
-        texts = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
-        system = [{"type": "text", "text": text} for text in texts] if self.provider == "anthropic" else []
-        write_tool = openai_tool if self.provider == "openai" else anthropic_tool
-        tools = [_copied(write_tool(tool)) for tool in pack.tools]
-        if not all(isinstance(m, SystemMessage) for m in sent):
-            self._check(sent, written, system or None, tools)
-        self._passed = sent
-        return Packed(self.provider, messages, system or None, tools, pack.tokens, make_record)
-
-    def _join(self, written: "Iterable[_Written]") -> list[WireDict]:
+        tools = [_copied(tool) for tool in format_.write_tools(pack.tools)]
+        system = [
+            [format_.system_block(m.text)]
+            if format_.system_block and isinstance(m, SystemMessage) and m.text.strip()
+            else []
+            for m in sent
+        ]
         copies = [one.copies() for one in written]
-        joined = join_openai(copies) if self.provider == "openai" else join_anthropic(copies)
+        if self.provider == "anthropic" and self._cache_marks:
+            blocks: list[MessageBlocks] = [
+                (True, said) if said else (False, [block for message in copy for block in message["content"]])
+                for said, copy in zip(system, copies, strict=True)
+            ]
+            mark_layer_ends(pack.layer_ends, tools, blocks, most=self._cache_marks)
+        messages = self._join(copies)
+        beside = [block for said in system for block in said] or None
+        if not all(isinstance(m, SystemMessage) for m in sent):
+            self._check(sent, written, beside, tools)
+        self._passed = sent
+        return Packed(self.provider, messages, beside, tools, pack.tokens, make_record)
+
+    def _join(self, copies: Iterable[list[WireDict]]) -> list[WireDict]:
+        joined = self._format.join(copies)
         last = joined[-1] if joined else {}
         content = last.get("content")
         if (
@@ -130,16 +143,18 @@ class Sender:
         """Check what is new, from the last assistant message in common with the pack that passed before: in front
         of one, every call has its result, and nearly all rules look at neighbours only.
 
-        Two do not, and hold for another reason: the transcript makes every call id unique, and no cache marks are
-        set here that could grow too many.
+        Two do not, and hold for another reason: the transcript makes every call id unique, and cache marks are
+        set here, never too many.
         """
         pairs = enumerate(zip(self._passed, sent, strict=False))
         same = min(len(self._passed), len(sent))
         start = next((at for at, (before, now) in pairs if before is not now), same)
         while start > 0 and not (start < len(sent) and isinstance(sent[start], AssistantMessage)):
             start -= 1
-        suffix = [_OPENING, *written[start:]] if start else written
-        broken = check(self._join(suffix), self.provider, system=system, tools=tools or None)
+        suffix = [self._opening, *written[start:]] if start else written
+        broken = check(
+            self._join(one.copies() for one in suffix), self.provider, system=system, tools=tools or None
+        )
         if broken:
             first = broken[0]
             raise HoldfastError(
@@ -187,7 +202,3 @@ def _copied_calls(message: WireDict) -> WireDict:
         twin["function"] = call["function"].copy()
         calls.append(twin)
     return copy
-
-
-_OPENING = _Written(UserMessage(()), [{"role": "user", "content": [{"type": "text", "text": "before"}]}])
-"""Takes the place of what passed before, where only the rest is checked."""

@@ -4,36 +4,78 @@ Rule: it owns no state that the log does not hold; closing it and opening the sa
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self, get_args
+from typing import Literal, Self
+
+from msgspec.structs import replace
 
 from holdfast.errors import InputError, NotFound
-from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, ToolsSet, Undone
+from holdfast.events import (
+    AssistantReplied,
+    Entry,
+    Event,
+    Folded,
+    Noted,
+    OverflowReported,
+    SystemSet,
+    ToolReturned,
+    ToolsSet,
+    Undone,
+    UsageReported,
+)
 from holdfast.log import Log
-from holdfast.messages import ToolCall, ToolDefinition
-from holdfast.packing.amounts import parse_tokens
+from holdfast.messages import Json, Text, ToolDefinition
 from holdfast.packing.folding.fold_plan import plan_fold
-from holdfast.packing.lines.weights import HINT, Weights, read_weights
+from holdfast.packing.lines.weights import Weights
 from holdfast.packing.pack import pack
-from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.recall import RECALL_TOOL, answer_recall, call_arguments
 from holdfast.sender import Packed, Provider, Sender
+from holdfast.session_settings import (
+    SESSION,
+    SessionSettings,
+    check_messages,
+    check_provider,
+    check_tool_names,
+    choose_profile,
+    choose_redaction,
+    choose_weights,
+    kept_settings,
+    newest_log,
+    session_settings,
+)
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
-from holdfast.wire.content_blocks import WireDict, tool_definitions
+from holdfast.wire.content_blocks import CallNames, WireDict, tool_definitions
 from holdfast.wire.foreign_json import Losses
-from holdfast.wire.message_lists import events_from_message
+from holdfast.wire.formats import FORMATS
+from holdfast.wire.message_groups import check_call, message_groups
+from holdfast.wire.message_lists import distinct_format, events_from_messages, tool_format
+from holdfast.wire.sdk_objects import (
+    ProviderResponse,
+    plain_json,
+    plain_message,
+    read_call,
+    read_response,
+)
+
+FORMAT_SEEN = "format"
+"""The kind of the remark that says in which format messages came in, where nobody had said it."""
+WINDOW_EXCEEDED = "model_context_window_exceeded"
+"""Anthropic's reason to stop where a reply did not fit the window any more."""
 
 
 class Session:
-    """One agent's conversation in one log; `to` is the format of its messages, in and out.
+    """One agent's conversation in one log.
 
-    `weights` rank lines in place of the profile's; a path names a file that `holdfast fit` wrote. `recall` is how
-    the Recall tool is defined to the model. With `tools=None` the log keeps its tools. Use a session from one
-    thread at a time; the store may be shared.
+    Messages may come in any provider's format, as dicts or as objects of its SDK. `to` is the format of what `pack`
+    gives; without it that is the format in which tools and messages came in. A new session begins a new log, also
+    in a store that has some: `Session.resume` continues one. `weights` rank lines in place of the profile's; a path
+    names a file that `holdfast fit` wrote. `recall` is how the Recall tool is defined to the model. With
+    `tools=None` the log keeps its tools. Use a session from one thread at a time; the store may be shared.
     """
 
     def __init__(
@@ -43,18 +85,19 @@ class Session:
         profile: str | Profile = "code",
         weights: Weights | Path | str | None = None,
         system: str = "",
-        tools: Sequence[WireDict | ToolDefinition] | None = (),
+        tools: Sequence[object] | None = (),
         recall: ToolDefinition | None = None,
         model: str = "",
-        to: Provider = "openai",
+        to: Provider | None = None,
         store: Store | Path | str | None = None,
         log: str = "",
     ) -> None:
         self.profile = choose_profile(profile, budget)
         self._weights = choose_weights(weights)
-        self.to = check_provider(to)
+        self._to = check_provider(to) if to is not None else None
         own = tuple(tool for tool in tools or () if isinstance(tool, ToolDefinition))
-        definitions = own or tool_definitions([*(tools or ())], Losses())
+        offered = [] if own else [plain_json(tool) for tool in tools or ()]
+        definitions = own or tool_definitions(offered, Losses())
         check_tool_names(definitions)
         opened = SqliteStore(store) if isinstance(store, Path | str) else store
         self.store: Store = MemoryStore() if opened is None else opened
@@ -63,12 +106,18 @@ class Session:
             # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
             self.store.info(log)
         except NotFound:
-            self.log = Log.create(self.store, id=log, redact=redact)
+            settings = SessionSettings(self.profile, model, self._to)
+            self.log = Log.create(self.store, id=log, redact=redact, meta={SESSION: kept_settings(settings)})
         else:
             self.log = Log.open(self.store, log, redact=redact)
         self._counter = counter_for_model(model)
-        self._sender = Sender(to)
-        self._names: dict[str, str] = {}
+        self._detected = tool_format(offered)
+        self._sender: Sender | None = None
+        self._names = CallNames()
+        self._usage: Literal["unknown", "missing", "known"] = "unknown"
+        """Of the newest reply; unknown where none was appended since the last pack."""
+        self._reported: ProviderResponse | None = None
+        """A response that was reported before its reply was appended."""
         self._entries = 0
         """How many entries of the log are known, whichever chain they are of."""
         self.window = self._read_log()
@@ -78,13 +127,143 @@ class Session:
         if tools is not None and wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
 
-    def append(self, *messages: WireDict) -> None:
-        """Messages as the provider or the tools gave them: one dict each, in the session's format."""
-        for message in messages:
-            opening = not self.window.transcript.items
-            events = events_from_message(message, self.to, names=self._names, opening=opening)
-            for event in events:
-                self.record(event)
+    @classmethod
+    def resume(
+        cls,
+        store: Store | Path | str,
+        log: str = "newest",
+        *,
+        budget: int | str | None = None,
+        profile: str | Profile | None = None,
+        weights: Weights | Path | str | None = None,
+        model: str | None = None,
+        to: Provider | None = None,
+    ) -> Self:
+        """The session of a log that the store has: the newest, or by its id or the beginning of that.
+
+        It continues as it was: the next pack is the one that the first session would have made. Settings given here
+        take the place of those it had; weights of your own must be given again.
+        """
+        opened = SqliteStore(store) if isinstance(store, Path | str) else store
+        try:
+            found = newest_log(opened) if log == "newest" else Log.open(opened, log).id
+            kept = session_settings(opened, found)
+            return cls(
+                budget=budget,
+                profile=kept.profile if profile is None else profile,
+                weights=weights,
+                tools=None,
+                model=kept.model if model is None else model,
+                to=to or kept.to,
+                store=opened,
+                log=found,
+            )
+        except BaseException:
+            if opened is not store:
+                opened.close()
+            raise
+
+    @property
+    def to(self) -> Provider:
+        """The format of what `pack` gives."""
+        return self._to or self._detected or "openai"
+
+    @property
+    def tools(self) -> list[WireDict]:
+        """The tools that a request carries, Recall among them, in the session's format."""
+        return FORMATS[self.to].write_tools(self.window.transcript.tools)
+
+    def append(self, *messages: object) -> None:
+        """Messages as the provider or the tools gave them: dicts or objects of an SDK, in any format; all or none.
+
+        A whole response may be given too: its reply is appended, with its usage. Items of the Responses API that
+        belong to one reply are given together.
+        """
+        plain = [plain_message(message, f"message {at}") for at, message in enumerate(messages)]
+        names = self._names.copy()
+        events: list[Event] = []
+        for at, group, response in message_groups(plain):
+            found = self._events(group, names, opening=not (events or self.window.transcript.items))
+            for event in found:
+                if isinstance(event, ToolReturned):
+                    check_call(event, names, at)
+                names.note(event)
+            events += self._with_usage(found, response)
+        self.record(*events)
+
+    def _events(self, group: list[Json], names: CallNames, *, opening: bool) -> list[Event]:
+        distinct = distinct_format(group)
+        # What is plain text has `content`, which Gemini's own messages never have.
+        format_ = distinct or ("openai" if self.to == "gemini" else self.to)
+        events = events_from_messages(group, format_, names=names, opening=opening)
+        if distinct and self._detected is None:
+            self._detected = distinct
+            if self._to is None:
+                events.append(Noted(kind=FORMAT_SEEN, text=distinct))
+        return events
+
+    def _with_usage(self, events: list[Event], response: ProviderResponse | None) -> list[Event]:
+        """The events of a reply with what its response said of it."""
+        told: list[Event] = []
+        for event in events:
+            if isinstance(event, AssistantReplied):
+                said = response or self._reported
+                if said and event.usage is None:
+                    model, stop = event.model or said.model, event.stop or said.stop
+                    event = replace(event, usage=said.usage, model=model, stop=stop)  # noqa: PLW2901
+                self._reported = None
+                self._usage = "known" if event.usage else "missing"
+            told.append(event)
+        return told
+
+    def report(self, response: object) -> bool:
+        """Say what a provider answered: a response, for its usage and why it stopped, or an exception instead.
+
+        True where the request was too long: the next pack is smaller, and may be sent in place of this one.
+        """
+        if isinstance(response, BaseException):
+            # Loaded late: few sessions see an error.
+            from holdfast.models.errors import overflow_of  # noqa: PLC0415
+
+            overflow = overflow_of(response)
+            if overflow is not None:
+                self.record(OverflowReported(limit=overflow.limit, message=overflow.message))
+            return overflow is not None
+        said = read_response(plain_message(response, "the response"))
+        if said is None:
+            raise InputError(
+                f"a `{type(response).__name__}` is no response of a provider",
+                hint="report the response itself, such as a ChatCompletion, or the exception that came instead",
+            )
+        if self._usage == "unknown":
+            self._reported = said
+        elif self._usage == "missing" and said.usage:
+            self.record(UsageReported(said.usage, said.model))
+            self._usage = "known"
+        if said.stop == WINDOW_EXCEEDED:
+            self.record(OverflowReported(message="the reply did not fit the window"))
+        return said.stop == WINDOW_EXCEEDED
+
+    def answer(self, call: object) -> bool:
+        """Answer a call of Recall: its result is appended. False, and nothing happens, for a call of another tool.
+
+        The call is a dict or an object of an SDK, as it was in the reply.
+        """
+        plain = plain_json(call)
+        asked = read_call(plain)
+        if asked is None:
+            raise InputError(
+                f"a `{type(call).__name__}` is no call of a tool",
+                hint="pass one call of a reply, such as one of OpenAI's `tool_calls`",
+            )
+        if asked.name != RECALL_TOOL.name:
+            return False
+        text, is_error = answer_recall(self.store, asked.arguments, log=self.log.id)
+        call_id = asked.id or next(
+            (id_ for id_, name in reversed(self._names.items()) if name == asked.name), ""
+        )
+        self.record(ToolReturned(call_id, asked.name, (Text(text),), error=is_error))
+        return True
 
     def record(self, *events: Event) -> list[Entry]:
         """Append events to the log, all or none; for what messages cannot say."""
@@ -96,7 +275,7 @@ class Session:
                 self.window = self._read_log()
                 break
             self.window.add(entry)
-            self._note_calls(entry)
+            self._notecalls_in(entry)
         if any(isinstance(event, Undone) for event in events):
             self.window = self._read_log()
         return entries
@@ -112,6 +291,9 @@ class Session:
         Raises InputError where nothing was said yet, and ContextOverflow where nothing more can be left out.
         """
         self.make_room()
+        if self._sender is None or self._sender.provider != self.to:
+            self._sender = Sender(self.to, self.profile.cache_marks)
+        self._usage, self._reported = "unknown", None
         return check_messages(self._sender.send(pack(self.window.view()), self.store, self.log.id))
 
     def make_room(self) -> Folded | None:
@@ -144,63 +326,11 @@ class Session:
         self._entries = len(written)
         entries = path(written)
         for entry in entries:
-            self._note_calls(entry)
+            self._notecalls_in(entry)
+            if isinstance(entry.event, Noted) and entry.event.kind == FORMAT_SEEN:
+                self._detected = check_provider(entry.event.text)
         return Window(self.profile, self._counter, entries, self._weights)
 
-    def _note_calls(self, entry: Entry) -> None:
+    def _notecalls_in(self, entry: Entry) -> None:
         """Remember which tool a call was of: its result may not say it."""
-        if isinstance(entry.event, AssistantReplied):
-            self._names.update((p.id, p.name) for p in entry.event.parts if isinstance(p, ToolCall))
-
-
-def choose_profile(profile: str | Profile, budget: int | str | None) -> Profile:
-    """A profile by name or value, scaled to a budget such as 32000 or "32k"."""
-    if isinstance(profile, str):
-        if profile not in BUILT_IN:
-            raise InputError(
-                f"there is no profile `{profile}`", hint=f"built in: {', '.join(sorted(BUILT_IN))}"
-            )
-        profile = BUILT_IN[profile]
-    return profile if budget is None else profile.scaled_to(parse_tokens(budget))
-
-
-def choose_weights(weights: Weights | Path | str | None) -> Weights | None:
-    """Weights as they are, or out of a file; None for those of the profile."""
-    if weights is None or isinstance(weights, Weights):
-        return weights
-    file = Path(weights).expanduser()
-    try:
-        return read_weights(file.read_bytes(), str(file))
-    except OSError as error:
-        raise InputError(f"the weights {file} cannot be read: {error.strerror}", hint=HINT) from None
-
-
-def check_provider(name: str) -> Provider:
-    found: Provider | None = next((p for p in get_args(Provider) if p == name), None)
-    if found is None:
-        known = ", ".join(f"`{p}`" for p in get_args(Provider))
-        raise InputError(f"messages cannot be written for `{name}`", hint=f"`to` is one of {known}")
-    return found
-
-
-def check_tool_names(tools: Sequence[ToolDefinition]) -> None:
-    if any(tool.name == RECALL_TOOL.name for tool in tools):
-        raise InputError(
-            f"the tool name `{RECALL_TOOL.name}` is taken: every pack brings a tool of that name",
-            hint="rename your tool; if it is the one that came with a pack, leave it out",
-        )
-
-
-def check_messages(packed: Packed) -> Packed:
-    """The pack, if anything was said. Raises InputError where nothing was."""
-    if not packed.messages:
-        raise InputError(
-            "there is nothing to pack: no message says anything",
-            hint='start with a message such as {"role": "user", "content": "Fix the parser."}',
-        )
-    return packed
-
-
-def choose_redaction(profile: Profile) -> Callable[[str], str] | None:
-    """What a log uses on every string: None for the default rules, the identity where a profile wants none."""
-    return None if profile.redact else str
+        self._names.note(entry.event)

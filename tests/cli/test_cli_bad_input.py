@@ -126,7 +126,7 @@ def test_a_log_has_neither_id_nor_format(tmp_path: Path) -> None:
         (["--budget", "16"], "a budget of 16 tokens is too small"),
         (["--at", "0"], "invalid value for `--at`"),
         (["--at", "x"], "invalid value for `--at`"),
-        (["--to", "gemini"], "invalid value for `--to`"),
+        (["--to", "mistral"], "invalid value for `--to`"),
         (["--bugdet", "3k"], "no such option `--bugdet`"),
     ],
 )

@@ -17,9 +17,10 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.models.anthropic_api import MAX_BREAKPOINTS, AnthropicAdapter
+from holdfast.models.anthropic_api import AnthropicAdapter
 from holdfast.models.model import ModelRequest
 from holdfast.packing.validator import check
+from holdfast.wire.anthropic import MOST_CACHE_MARKS
 
 TOOLS = (
     ToolDefinition("Read", "reads", {"type": "object"}),
@@ -146,12 +147,12 @@ def test_marks_are_legal_and_cover_what_their_end_says(pack: tuple[list[Message]
     assert check(sent["messages"], "anthropic", system=sent.get("system"), tools=sent["tools"]) == ()
     blocks = flat(sent)
     at = [number for number, block in enumerate(blocks) if "cache_control" in block]
-    assert len(at) <= MAX_BREAKPOINTS
+    assert len(at) <= MOST_CACHE_MARKS
     assert bare(blocks) == flat(body(messages, ()))
     expected = {
         len(flat(body(messages[:end], ()))) - 1 for end in ends if _is_cut_between_steps(messages, end)
     }
-    assert expected <= set(at) or len(set(ends)) > MAX_BREAKPOINTS
+    assert expected <= set(at) or len(set(ends)) > MOST_CACHE_MARKS
 
 
 def _is_cut_between_steps(messages: list[Message], end: int) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_validator_formats import FORMATS_BROKEN
 
 from holdfast.errors import NotFound
 from holdfast.packing.validator import RULES, check, explain
@@ -301,6 +302,7 @@ def test_every_rule_is_broken_by_some_case() -> None:
         f"anthropic.{rule}" for rule, _ in ANTHROPIC_BROKEN
     }
     cases |= {f"{provider}.{rule}" for provider, rule, _ in BROKEN_AROUND}
+    cases |= FORMATS_BROKEN
     assert cases == {rule.name for rules in RULES.values() for rule in rules}
 
 

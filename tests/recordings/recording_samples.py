@@ -106,6 +106,25 @@ OPENAI = [
     {"role": "assistant", "content": "A pixel."},
 ]  # fmt: skip
 
+RESPONSES = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "input_text", "text": "What is this?"}]},
+    {"type": "reasoning", "id": "r1", "summary": [], "encrypted_content": "opaque"},
+    {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at": 1}'},
+    {"type": "function_call_output", "call_id": "c1", "output": "a pixel"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A pixel."}]},
+]
+
+GEMINI_CONTENTS = [
+    {"role": "user", "parts": [{"text": "What is this?"}, {
+        "inlineData": {"mimeType": "image/png", "data": PIXEL}}]},
+    {"role": "model", "parts": [
+        {"text": "Looking."},
+        {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "c2ln"}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "a pixel"}}}]},
+    {"role": "model", "parts": [{"text": "A pixel."}]},
+]  # fmt: skip
+
 ANTHROPIC = {
     "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
     "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}],
@@ -287,6 +306,8 @@ SWE_AGENT = {
 FILES: dict[str, tuple[str, list[Any]]] = {
     "neutral": ("a.jsonl", [NEUTRAL]),
     "openai": ("a.json", [OPENAI]),
+    "responses": ("a.json", [RESPONSES]),
+    "gemini-contents": ("a.json", [GEMINI_CONTENTS]),
     "anthropic": ("a.json", [ANTHROPIC]),
     "claude-code": ("a.jsonl", CLAUDE_CODE),
     "codex": ("a.jsonl", CODEX),

@@ -27,17 +27,16 @@ from holdfast.events import Entry, Recording, SystemSet, ToolsSet
 from holdfast.log import Log
 from holdfast.messages import Json, Message, SystemMessage, ToolDefinition
 from holdfast.numbers import counted
-from holdfast.packing.validator import Provider, Violation, check, explain
+from holdfast.packing.validator import RULES, Provider, Violation, check, explain
 from holdfast.recordings import detect_format, find_recording, read_recordings
 from holdfast.recordings.json_lines import RecordingFile, decode_line, json_lines
 from holdfast.recordings.opencode_database import is_database
 from holdfast.recordings.recording_files import HEAD, format_of
 from holdfast.store import MemoryStore
 from holdfast.views import Repair, Transcript
-from holdfast.wire.anthropic import to_anthropic
 from holdfast.wire.foreign_json import Losses
+from holdfast.wire.formats import FORMATS
 from holdfast.wire.message_lists import is_message, request_of
-from holdfast.wire.openai import to_openai
 
 BROKEN = 1
 
@@ -50,7 +49,9 @@ Examples:
 \b
 Exit code 0 if no rule is broken, 1 if one is."""
 
-PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic")
+PROVIDERS: tuple[Provider, ...] = tuple(RULES)
+BOTH: tuple[Provider, ...] = ("openai", "anthropic")
+"""Those that a recording of no provider's own format is judged by."""
 
 
 class CheckedRequest(Struct, frozen=True):
@@ -73,13 +74,12 @@ class CheckedRequest(Struct, frozen=True):
             # Not `or ()`: an absent key and an empty list are different things to a provider.
             messages, system, tools = (request.get(key) for key in ("messages", "system", "tools"))
             return check(messages or [], provider, system=system, tools=tools)
-        write = to_openai if provider == "openai" else to_anthropic
-        wire = write(*_translated(self.entries))
+        wire = FORMATS[provider].write_request(*_translated(self.entries))
         return check(wire.messages, provider, system=wire.system, tools=wire.tools or None)
 
     def providers(self, asked: str | None) -> tuple[Provider, ...]:
         """The provider that was named, else the one of the file, else both."""
-        wanted = PROVIDERS if asked in (None, "both") else (asked,)
+        wanted = BOTH if asked in (None, "both") else (asked,)
         if asked is None and self.native:
             wanted = (self.native,)
         return tuple(p for p in PROVIDERS if p in wanted and (self.entries or p == self.native))
@@ -177,8 +177,8 @@ class ValidationResult(Struct, frozen=True):
 @reads_recording()
 @click.option(
     "--provider",
-    type=click.Choice(["openai", "anthropic", "both"]),
-    help="Apply this provider's rules (default: those of the file's format, else both).",
+    type=click.Choice([*PROVIDERS, "both"]),
+    help="Apply these rules (default: those of the file's format, else `both`: OpenAI's chat and Anthropic).",
 )
 @json_option
 @common_options

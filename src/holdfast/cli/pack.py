@@ -7,6 +7,7 @@ The report for people fits eighty columns and one screen; all cuts and folds are
 import sys
 import time
 from collections.abc import Sequence
+from typing import get_args
 
 import click
 from msgspec.structs import asdict
@@ -64,7 +65,7 @@ _WORDS = {"assistant text": "assistant texts", "user message": "user messages", 
 )
 @click.option(
     "--to",
-    type=click.Choice(["openai", "anthropic"]),
+    type=click.Choice(list(get_args(Provider))),
     default="openai",
     help="Print messages in this provider's format.",
 )

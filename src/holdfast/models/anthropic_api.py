@@ -23,22 +23,20 @@ from holdfast.models.adapter import (
 from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.wire.anthropic import (
+    THINKING_TYPES,
     USAGE_FIELDS,
+    Lifetime,
+    MessageBlocks,
     anthropic_message,
     anthropic_tool,
     anthropic_usage,
     join_anthropic,
+    mark_layer_ends,
     reply_parts,
     to_anthropic,
 )
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.foreign_json import Losses, count, obj, text
-
-MAX_BREAKPOINTS = 4
-"""The API's limit for cache marks. The newest are kept: each covers everything before it."""
-Lifetime = Literal["5m", "1h"]
-
-_UNMARKABLE = ("thinking", "redacted_thinking")
 
 LEAST_BUDGET = 1_024
 """Fewer tokens for thinking are refused."""
@@ -52,29 +50,6 @@ _STOPS: dict[str, StopReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-
-
-_Written = tuple[bool, list[dict[str, Json]]]
-"""Whether a message is a system message, and its blocks; those of system messages are sent before all others."""
-
-
-def mark_layer_ends(
-    ends: Sequence[int], tools: list[dict[str, Json]], written: Sequence[_Written], lifetime: Lifetime
-) -> None:
-    """Mark the last block before each end with `cache_control`, in place. `ends` are `ModelRequest.layer_ends`."""
-    mark: dict[str, Json] = {"type": "ephemeral"} | ({"ttl": lifetime} if lifetime != "5m" else {})
-    last: list[dict[str, Json]] = []
-    for end in sorted(set(ends)):
-        # What may be marked up to there, in the order in which it is sent.
-        sent = [*tools]
-        for wanted in (True, False):
-            blocks = [block for is_system, some in written[:end] if is_system is wanted for block in some]
-            sent += [block for block in blocks if block["type"] not in _UNMARKABLE]
-        # An empty layer ends where the one before it does.
-        if sent and not (last and last[-1] is sent[-1]):
-            last.append(sent[-1])
-    for block in last[-MAX_BREAKPOINTS:]:
-        block["cache_control"] = dict(mark)
 
 
 class AnthropicAdapter(ProviderAdapter, frozen=True, kw_only=True):
@@ -241,7 +216,7 @@ class _Block(Struct):
         return {**self.start, **{name: "".join(pieces) for name, pieces in self.pieces.items()}}
 
 
-def _written(message: Message, turns: list[WireDict]) -> _Written:
+def _written(message: Message, turns: list[WireDict]) -> MessageBlocks:
     """The same objects that are sent, so that a mark on one is a mark in the request."""
     if isinstance(message, SystemMessage):
         return True, to_anthropic((message,)).system or []
@@ -267,4 +242,4 @@ def _may_think(messages: Sequence[Message]) -> bool:
     if reply is None or not reply.calls:
         return True
     first = anthropic_message(reply)[0]["content"][0]
-    return first["type"] in _UNMARKABLE
+    return first["type"] in THINKING_TYPES

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json, Usage
@@ -176,6 +177,19 @@ def error_from_event(value: Json, *, auth_hint: str = "") -> ModelError:
     """The error that an event in a stream means, by its codes and words where it has no status."""
     said = _said(value)
     return _classified(said.status, said, {}, auth_hint)
+
+
+def overflow_of(error: BaseException) -> "Overflowed | None":
+    """What an exception of a provider's SDK, or of an HTTP client, says if the request was too long; else None."""
+    if isinstance(error, Overflowed):
+        return error
+    response = getattr(error, "response", None)
+    codes = (getattr(error, "status_code", 0), getattr(error, "code", 0), getattr(response, "status_code", 0))
+    status = next((code for code in codes if type(code) is int and code), 0)
+    bodies = (getattr(error, "body", None), getattr(error, "details", None))
+    said = next((_said(body) for body in bodies if isinstance(body, dict)), None) or _said(str(error))
+    found = _classified(status, replace(said, words=f"{said.words} {error}"), {}, "")
+    return found if isinstance(found, Overflowed) else None
 
 
 def redacted_line(words: str) -> str:

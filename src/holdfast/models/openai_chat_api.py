@@ -32,8 +32,8 @@ from holdfast.models.catalogue import LimitField, SystemStyle
 from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.wire.content_blocks import WireDict
-from holdfast.wire.foreign_json import count, items, obj, text
-from holdfast.wire.openai import join_openai, openai_message, openai_tool
+from holdfast.wire.foreign_json import items, obj, text
+from holdfast.wire.openai import chat_usage, join_openai, openai_message, openai_tool
 
 ACKNOWLEDGED = "Understood."
 _STOPS: dict[str, StopReason] = {
@@ -199,17 +199,6 @@ class _Call(Struct, frozen=True):
         if given and name:
             return given == self.given and index in (None, self.index)
         return index == self.index if isinstance(index, int) else given in ("", self.given)
-
-
-def chat_usage(value: Json) -> Usage | None:
-    """Tokens as OpenAI counts them, cached ones within the prompt, also under the names of other servers."""
-    usage = obj(value)
-    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    details = obj(usage.get("prompt_tokens_details"))
-    reads = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
-    read = next((number for number in map(count, reads) if number), 0)
-    write = count(details.get("cache_write_tokens"))
-    return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
 
 
 def _thought(delta: dict[str, Json]) -> str:

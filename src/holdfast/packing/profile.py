@@ -82,6 +82,12 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cache_seconds: Annotated[float, Meta(ge=0, description="life of an unused cache (0: there is none)")] = (
         300.0
     )
+    cache_marks: Annotated[
+        int,
+        Meta(
+            ge=0, le=4, description="cache marks that a pack for Anthropic carries, at layer ends (0: none)"
+        ),
+    ] = 4
     fold_at_round_end: Annotated[bool, Meta(description="fold at the end of every round")] = False
 
     keep_unit: Annotated[Literal["rounds", "steps"], Meta(description="what `keep` counts")] = "rounds"

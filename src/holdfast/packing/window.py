@@ -21,6 +21,7 @@ from holdfast.events import (
     RulesSet,
     SystemSet,
     ToolsSet,
+    UsageReported,
 )
 from holdfast.messages import Text, UserMessage
 from holdfast.packing.counting.tokens import TokenCounter
@@ -74,6 +75,8 @@ class Window:
         self._summary_sentences = 0
         self._economics = FoldEconomics(profile, floor=profile.low_water)
         self._refused = 0
+        self._request = (0, 0, 0)
+        """Items, tokens and messages of the request that the newest reply answered."""
         self._fresh = True
         self._positions: dict[str, int] = {}
         self._unrendered: dict[int, Item] = {}
@@ -106,6 +109,8 @@ class Window:
                 size = self.view().corrected
                 self._refused = min(event.limit or size, size)
                 self._fresh = True
+            case UsageReported(purpose="") if event.usage.prompt:
+                self._economics = self._economics.observe(event.usage, *self._request)
             case LogStarted():
                 self._economics = replace(self._economics, is_live=event.origin == "live")
             case SystemSet() | ToolsSet() | RulesSet() | ContextSet():
@@ -151,9 +156,12 @@ class Window:
 
     def _note_request(self, event: AssistantReplied) -> None:
         """A reply came, so a request was made, and perhaps counted."""
-        if event.usage is not None and event.usage.prompt:
-            view, items = self.view(), len(self.transcript.items)
-            self._economics = self._economics.observe(event.usage, items, view.total, view.message_count)
+        is_counted = event.usage is not None and event.usage.prompt > 0
+        if is_counted or self._economics.is_live:
+            view = self.view()
+            self._request = len(self.transcript.items), view.total, view.message_count
+        if event.usage is not None and is_counted:
+            self._economics = self._economics.observe(event.usage, *self._request)
         self._economics = self._economics.ask()
         if self.profile.fold_for_profit:
             self._economics = self._economics.charge(self.view().total)

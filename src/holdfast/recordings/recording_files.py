@@ -31,11 +31,13 @@ from holdfast.recordings import (
 from holdfast.recordings.json_lines import FileLine, RecordingFile, decode_line, json_lines
 from holdfast.recordings.opencode_database import database_recordings, is_database
 from holdfast.wire.foreign_json import Losses, obj, text
+from holdfast.wire.formats import GEMINI_CONTENTS
 from holdfast.wire.message_lists import (
     ANTHROPIC,
     MESSAGE_FORMATS,
     NEUTRAL,
     OPENAI,
+    RESPONSES,
     block_types,
     is_message,
     message_format,
@@ -62,13 +64,19 @@ READERS: dict[str, Callable[[Iterable[dict[str, Json]], RecordingBuilder], Recor
 VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
     NEUTRAL: neutral.read_neutral,
     OPENAI: read_message_list,
+    RESPONSES: read_message_list,
     ANTHROPIC: read_message_list,
+    GEMINI_CONTENTS: read_message_list,
     opencode.NAME: opencode.read_opencode,
     swe_agent.NAME: swe_agent.read_swe_agent,
     mini_swe_agent.NAME: mini_swe_agent.read_mini_swe_agent,
 }
 """Formats with one recording a value, so that a file may hold many."""
-FORMATS = (NEUTRAL, OPENAI, ANTHROPIC, *READERS, opencode.NAME, swe_agent.NAME, mini_swe_agent.NAME)
+FORMATS = (
+    *(NEUTRAL, OPENAI, RESPONSES, ANTHROPIC, GEMINI_CONTENTS),
+    *READERS,
+    *(opencode.NAME, swe_agent.NAME, mini_swe_agent.NAME),
+)
 
 
 def detect_format(values: Sequence[Json], name: str = "the input") -> str:

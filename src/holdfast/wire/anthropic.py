@@ -4,7 +4,8 @@ Rule: one to one, nothing is repaired; whatever the shape has no place for is co
 verbatim, cache marks are dropped.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from holdfast.events import AssistantReplied, Event, ToolReturned
 from holdfast.messages import (
@@ -23,6 +24,7 @@ from holdfast.messages import (
 )
 from holdfast.wire.content_blocks import (
     SYSTEM_ROLES,
+    CallNames,
     WireDict,
     WireRequest,
     block_type,
@@ -36,7 +38,7 @@ from holdfast.wire.foreign_json import Losses, count, items, obj, text
 
 
 def anthropic_events(
-    message: dict[str, Json], names: Mapping[str, str], losses: Losses, *, opening: bool
+    message: dict[str, Json], names: CallNames, losses: Losses, *, opening: bool
 ) -> list[Event]:
     """The events of one message; a user message gives one for each tool result in it."""
     role, content = message.get("role"), message.get("content")
@@ -54,7 +56,7 @@ def anthropic_events(
     return []
 
 
-def user_events(content: Json, names: Mapping[str, str], losses: Losses) -> list[Event]:
+def user_events(content: Json, names: CallNames, losses: Losses) -> list[Event]:
     """Results and what was said around them, in the order of the blocks."""
     events: list[Event] = []
     said: list[UserPart] = []
@@ -169,7 +171,7 @@ def _reply_block(part: Text | Thinking | ToolCall) -> list[WireDict]:
     if isinstance(part, ToolCall):
         arguments = {"raw": part.raw} if part.raw else part.arguments
         return [{"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}]
-    if is_reasoning_item(part):
+    if is_foreign_thinking(part):
         return []
     if part.redacted:
         return [{"type": "redacted_thinking", "data": part.redacted}]
@@ -207,13 +209,45 @@ def _count_anthropic_losses(message: Message, losses: Losses) -> None:
         thoughts = [part for part in message.parts if isinstance(part, Thinking)]
         unsigned = sum(not thought.signature and not thought.redacted for thought in thoughts)
         losses.add("left out", "thinking blocks without a signature", unsigned)
-        losses.add("left out", "thinking blocks of another provider", sum(map(is_reasoning_item, thoughts)))
+        losses.add("left out", "thinking blocks of another provider", sum(map(is_foreign_thinking, thoughts)))
         raw = sum(bool(call.raw) for call in message.calls)
         losses.add("wrapped as `raw`", "arguments that are no JSON object", raw)
     if not anthropic_message(message):
         losses.add("left out", "messages with nothing to send")
 
 
-def is_reasoning_item(thinking: Thinking) -> bool:
-    """Whether what is opaque is an item of OpenAI's Responses API, a JSON object; Anthropic's blocks are base64."""
+def is_foreign_thinking(thinking: Thinking) -> bool:
+    """Whether what is opaque is another provider's, kept as a JSON object; Anthropic's blocks are base64."""
     return thinking.redacted.startswith("{")
+
+
+MOST_CACHE_MARKS = 4
+"""The API's limit. The newest are kept: each covers everything before it."""
+Lifetime = Literal["5m", "1h"]
+THINKING_TYPES = ("thinking", "redacted_thinking")
+
+MessageBlocks = tuple[bool, list[WireDict]]
+"""Whether a message is a system message, and its blocks; those of system messages are sent before all others."""
+
+
+def mark_layer_ends(
+    ends: Sequence[int],
+    tools: list[WireDict],
+    written: Sequence[MessageBlocks],
+    lifetime: Lifetime = "5m",
+    most: int = MOST_CACHE_MARKS,
+) -> None:
+    """Mark the last block before each end with `cache_control`, in place. `ends` are counted in messages."""
+    mark: WireDict = {"type": "ephemeral"} | ({"ttl": lifetime} if lifetime != "5m" else {})
+    last: list[WireDict] = []
+    for end in sorted(set(ends)):
+        # What may be marked up to there, in the order in which it is sent.
+        sent = [*tools]
+        for wanted in (True, False):
+            blocks = [block for is_system, some in written[:end] if is_system is wanted for block in some]
+            sent += [block for block in blocks if block["type"] not in THINKING_TYPES]
+        # An empty layer ends where the one before it does.
+        if sent and not (last and last[-1] is sent[-1]):
+            last.append(sent[-1])
+    for block in last[len(last) - most :] if most < len(last) else last:
+        block["cache_control"] = dict(mark)

@@ -6,13 +6,14 @@ reminder only if nothing a person wrote is left once the known wrappers are remo
 """
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.events import Event, Origin, SystemSet, UserSaid
-from holdfast.messages import Image, Json, Text, ToolCall, ToolDefinition, UserPart, joined_text
+from holdfast.events import AssistantReplied, Event, Origin, SystemSet, ToolReturned, UserSaid
+from holdfast.messages import Image, Json, Text, Thinking, ToolCall, ToolDefinition, UserPart, joined_text
 from holdfast.wire.foreign_json import Losses, decode_text, items, obj, text
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
@@ -38,17 +39,50 @@ WRAPPED = re.compile(r"\s*<(?P<tag>" + "|".join(map(re.escape, WRAPPERS)) + r")(
 ARGUMENTS = re.compile(r"<command-args>\s*[^<\s]")
 SYSTEM_ROLES = ("system", "developer")
 
+SIGNATURE = "thoughtSignature"
+"""The first key in `Thinking.redacted` where that is a thought signature of Gemini's, as JSON."""
+
 WireDict = dict[str, Json]
+FormatName = Literal["openai", "responses", "anthropic", "gemini"]
+
+
+class CallNames(dict[str, str]):
+    """Tools by the ids of their calls; `unanswered` are those of calls that have no result yet."""
+
+    def __init__(self) -> None:
+        self.unanswered: dict[str, str] = {}
+
+    def copy(self) -> "CallNames":
+        copy = CallNames()
+        copy.update(self)
+        copy.unanswered.update(self.unanswered)
+        return copy
+
+    def waiting(self, tool: str) -> list[str]:
+        """The calls of a tool that have no result yet, oldest first."""
+        return [id_ for id_, name in self.unanswered.items() if name == tool]
+
+    def note(self, event: Event) -> None:
+        if isinstance(event, AssistantReplied):
+            calls = {part.id: part.name for part in event.parts if isinstance(part, ToolCall)}
+            self.update(calls)
+            self.unanswered.update(calls)
+        elif isinstance(event, ToolReturned):
+            self.unanswered.pop(event.call_id, None)
 
 
 class WireRequest(Struct, frozen=True):
     """A request's messages in one provider's shape. `system` is set only where the provider keeps it apart."""
 
-    format: Literal["openai", "anthropic"]
+    format: FormatName
     messages: list[WireDict]
     system: list[WireDict] | None
     tools: list[WireDict]
     losses: tuple[str, ...]
+
+
+def is_gemini_thinking(thinking: Thinking) -> bool:
+    return thinking.redacted.startswith(f'{{"{SIGNATURE}"')
 
 
 def user_parts(content: Json, losses: Losses) -> tuple[UserPart, ...]:
@@ -120,11 +154,11 @@ def tool_call(call_id: Json, name: Json, arguments: Json, losses: Losses) -> Too
 
 
 def tool_definitions(tools: Json, losses: Losses) -> tuple[ToolDefinition, ...]:
-    """Tools in OpenAI's nested or flat shape, or in Anthropic's."""
+    """Tools in OpenAI's nested or flat shape, or in Anthropic's or Gemini's."""
     definitions: list[ToolDefinition] = []
-    for tool in items(tools):
+    for tool in _each_function(tools):
         body = obj(obj(tool).get("function")) or obj(tool)
-        schema = body.get("parameters", body.get("input_schema"))
+        schema = next((body[key] for key in _SCHEMAS if body.get(key) is not None), None)
         if not text(body.get("name")) or not isinstance(schema, dict | None):
             losses.add("left out", f"`{block_type(tool)}` tool definitions")
         elif schema is None and text(body.get("type")) not in ("", "function", "custom"):
@@ -133,6 +167,27 @@ def tool_definitions(tools: Json, losses: Losses) -> tuple[ToolDefinition, ...]:
             name, description = text(body.get("name")), text(body.get("description"))
             definitions.append(ToolDefinition(name=name, description=description, schema=schema or {}))
     return tuple(definitions)
+
+
+_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
+
+
+def _each_function(tools: Json) -> Iterator[Json]:
+    """One of Gemini's tools declares several functions, with types in capitals."""
+    for tool in items(tools):
+        found = obj(tool).get("functionDeclarations", obj(tool).get("function_declarations"))
+        yield from (_lower_types(function) for function in items(found)) if found is not None else [tool]
+
+
+def _lower_types(schema: Json) -> Json:
+    if isinstance(schema, list):
+        return [_lower_types(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    lowered = {key: _lower_types(value) for key, value in schema.items()}
+    if isinstance(kind := lowered.get("type"), str) and kind.isupper():
+        lowered["type"] = kind.lower()
+    return lowered
 
 
 def origin_of(parts: tuple[UserPart, ...], *, to_sub_agent: bool = False) -> Origin:

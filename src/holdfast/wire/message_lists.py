@@ -1,4 +1,4 @@
-"""Lists of messages in OpenAI's or Anthropic's shape, read into recordings and events.
+"""Lists of messages in any provider's format, read into recordings and events.
 
 Rule: nothing is repaired, message by message; what could not be kept is said in notes or in `Noted` events.
 """
@@ -9,38 +9,46 @@ from hashlib import blake2b
 import msgspec
 
 from holdfast.errors import InputError
-from holdfast.events import AssistantReplied, Event, Noted, Recording
+from holdfast.events import AssistantReplied, Event, Noted, Recording, SystemSet
 from holdfast.messages import Json, Thinking
-from holdfast.wire.anthropic import anthropic_events
-from holdfast.wire.content_blocks import SYSTEM_ROLES, split_system, system_text
+from holdfast.wire.content_blocks import SYSTEM_ROLES, CallNames, FormatName, split_system, system_text
 from holdfast.wire.foreign_json import Losses, is_too_deep, items, obj, text
-from holdfast.wire.openai import openai_events
+from holdfast.wire.formats import FORMATS, GEMINI_CONTENTS, format_named
 from holdfast.wire.recording_builder import ID_BYTES, RecordingBuilder, encode_in_order
+from holdfast.wire.responses import CONTENT_TYPES, ITEM_TYPES, is_reply_item, reply_event
 
 NEUTRAL = "neutral"
-OPENAI = "openai"
-ANTHROPIC = "anthropic"
-MESSAGE_FORMATS = (NEUTRAL, OPENAI, ANTHROPIC)
+OPENAI: FormatName = "openai"
+RESPONSES: FormatName = "responses"
+ANTHROPIC: FormatName = "anthropic"
+GEMINI: FormatName = "gemini"
+MESSAGE_FORMATS = (NEUTRAL, *FORMATS, GEMINI_CONTENTS)
 """Formats that are lists of messages; they are the same where a message is plain text."""
 
 ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image"}
 OPENAI_ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool", "function")
+_ROLES: dict[str, tuple[str, ...]] = {ANTHROPIC: ("user", "assistant"), GEMINI_CONTENTS: ("user", "model")}
 
 
 def is_message(value: Json) -> bool:
-    return "role" in obj(value) and not {"payload", "uuid", "sessionId"} & value.keys()
+    """An item of the Responses API, or one of Gemini's contents, may have no role."""
+    found = obj(value)
+    has_shape = "role" in found or found.get("type") in ITEM_TYPES or isinstance(found.get("parts"), list)
+    return has_shape and not {"payload", "uuid", "sessionId"} & found.keys()
 
 
 def message_format(messages: Sequence[Json]) -> str:
-    """Anthropic's by its blocks; whatever is plain text in both is read as OpenAI's."""
-    return _distinct_format(messages) or OPENAI
+    """By what only one has; whatever is plain text in several is read as OpenAI's chat."""
+    found = distinct_format(messages) or OPENAI
+    return GEMINI_CONTENTS if found == GEMINI else found
 
 
 def request_format(request: dict[str, Json]) -> str:
     """By its messages; where they are plain text, by what else only Anthropic's requests have."""
     has_system = request.get("system") is not None
     has_schemas = any("input_schema" in obj(tool) for tool in items(request.get("tools")))
-    return _distinct_format(request["messages"]) or (ANTHROPIC if has_system or has_schemas else OPENAI)
+    by_messages = distinct_format(request["messages"]) and message_format(request["messages"])
+    return by_messages or (ANTHROPIC if has_system or has_schemas else OPENAI)
 
 
 def request_of(record: dict[str, Json]) -> dict[str, Json]:
@@ -51,16 +59,35 @@ def request_of(record: dict[str, Json]) -> dict[str, Json]:
     return {}
 
 
+def tool_format(tools: Sequence[Json]) -> FormatName | None:
+    """The format of tool definitions; None where there is none, or where it is no provider's."""
+    for tool in map(obj, tools):
+        if "functionDeclarations" in tool or "function_declarations" in tool:
+            return GEMINI
+        if "input_schema" in tool:
+            return ANTHROPIC
+        if tool.get("type") == "function":
+            return OPENAI if "function" in tool else RESPONSES
+    return None
+
+
 def block_types(message: dict[str, Json]) -> set[str]:
     return {text(obj(block).get("type")) for block in items(message.get("content"))}
 
 
-def _distinct_format(messages: Sequence[Json]) -> str | None:
+def distinct_format(messages: Sequence[Json]) -> FormatName | None:
     for message in map(obj, messages):
-        if message.get("tool_calls") or message.get("role") in ("tool", "function", "developer"):
+        if isinstance(message.get("parts"), list) and "content" not in message:
+            return GEMINI
+        if message.get("type") in ITEM_TYPES:
+            return RESPONSES
+        if message.get("tool_calls") or message.get("role") in ("tool", "function"):
             return OPENAI
-        if block_types(message) & ANTHROPIC_BLOCKS:
+        kinds = block_types(message)
+        if kinds & ANTHROPIC_BLOCKS:
             return ANTHROPIC
+        if kinds & {*CONTENT_TYPES}:
+            return RESPONSES
     return None
 
 
@@ -85,9 +112,27 @@ def _set_up(builder: RecordingBuilder, request: dict[str, Json], messages: list[
 
 
 def _read_turns(builder: RecordingBuilder, messages: list[Json], start: int) -> None:
-    read = anthropic_events if builder.source == ANTHROPIC else openai_events
-    for place, message in enumerate(messages[start:], start):
-        builder.extend(read(obj(message), builder.names, builder.losses, opening=False), place=place)
+    read = format_named(builder.source).read
+    for place, group in _reply_groups(messages[start:], builder.source, start):
+        if len(group) > 1:
+            events: list[Event] = [reply_event(group, builder.losses)]
+        else:
+            events = read(group[0], builder.names, builder.losses, opening=False)
+        builder.extend(events, place=place)
+
+
+def _reply_groups(
+    messages: Sequence[Json], source: str, start: int
+) -> Iterator[tuple[int, list[dict[str, Json]]]]:
+    """Each message with its place; of the Responses API all items of one reply together."""
+    group: list[dict[str, Json]] = []
+    for place, message in enumerate(map(obj, messages), start):
+        if group and not (source == RESPONSES and is_reply_item(message) and is_reply_item(group[-1])):
+            yield place - len(group), group
+            group = []
+        group.append(message)
+    if group:
+        yield start + len(messages) - len(group), group
 
 
 def _finish(
@@ -100,7 +145,7 @@ def _finish(
     """The recording; an error where the messages say nothing, before `first_turn` or from there on."""
     opening = split_system(messages[:first_turn], Losses())[0]
     if messages and builder.is_empty() and not opening:
-        roles = ("user", "assistant") if builder.source == ANTHROPIC else OPENAI_ROLES
+        roles = _ROLES.get(builder.source, OPENAI_ROLES)
         for place, message in enumerate(map(obj, messages)):
             if (role := message.get("role")) in roles:
                 builder.refuse(
@@ -111,7 +156,7 @@ def _finish(
     return builder.finish(id, meta=meta)
 
 
-def checked_list(messages: Sequence[dict[str, Json]]) -> list[Json]:
+def checked_list(messages: Sequence[object]) -> list[Json]:
     """The messages as a list of our own; an error for what cannot be one."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise InputError(
@@ -122,7 +167,7 @@ def checked_list(messages: Sequence[dict[str, Json]]) -> list[Json]:
 
 
 class MessageListReader:
-    """Reads a list of OpenAI or Anthropic messages into a recording, and what is appended to the list later.
+    """Reads a list of messages into a recording, and what is appended to the list later.
 
     The formats are told apart by shape unless `format` is given.
     """
@@ -140,7 +185,8 @@ class MessageListReader:
         request = _checked_json(request, self._replaced)
         self._messages: list[Json] = [*request["messages"]]
         self.source = _checked_format(self._messages, format, "message {}")
-        self._is_format_settled = bool(format or _distinct_format(self._messages))
+        """The format of the messages."""
+        self._is_format_settled = bool(format or distinct_format(self._messages))
         """Whether no later message can change the format."""
         self._notes = [*self._replaced.sentences()]
         self._builder = RecordingBuilder(self.source, where="the list of messages", notes=self._notes)
@@ -156,14 +202,21 @@ class MessageListReader:
     def can_append(self, messages: list[Json]) -> bool:
         """Whether a list with these messages at its end is read the same up to here."""
         has_turns = self._first_turn < len(self._messages)
-        return has_turns and (self._is_format_settled or _distinct_format(messages) in (None, self.source))
+        splits_reply = self.source == RESPONSES and all(
+            map(is_reply_item, (self._messages[-1:] + messages)[:2])
+        )
+        is_same_format = self._is_format_settled or distinct_format(messages) in (
+            None,
+            format_named(self.source).name,
+        )
+        return has_turns and not splits_reply and is_same_format
 
     def append(self, messages: list[Json]) -> None:
         """**Contract:** `can_append` said yes."""
         start = len(self._messages)
         new = _checked_json({"messages": messages}, self._replaced)["messages"]
-        _check_roles(new, "message {}", start)
-        self._is_format_settled = self._is_format_settled or _distinct_format(new) is not None
+        check_roles(new, "message {}", start)
+        self._is_format_settled = self._is_format_settled or distinct_format(new) is not None
         self._notes[:] = self._replaced.sentences()
         self._messages += new
         self._hash_messages(new, b",")
@@ -191,7 +244,7 @@ def recording_from_messages(
     tools: Sequence[dict[str, Json]] | None = None,
     format: str | None = None,  # noqa: A002
 ) -> Recording:
-    """A recording from a list of OpenAI or Anthropic messages, told apart by shape unless `format` is given."""
+    """A recording from a list of messages, whose format is told by their shape unless it is given."""
     return MessageListReader(checked_list(messages), system=system, tools=tools, format=format).recording()
 
 
@@ -199,7 +252,7 @@ def events_from_message(
     message: dict[str, Json],
     format: str | None = None,  # noqa: A002
     *,
-    names: Mapping[str, str] | None = None,
+    names: CallNames | None = None,
     opening: bool = True,
 ) -> list[Event]:
     """The events of one message, for appending one at a time.
@@ -207,22 +260,39 @@ def events_from_message(
     `names` are the tools by call id, for formats whose results do not name them. `opening` is True until the first
     turn: a system message then sets the prompt, later it is a reminder.
     """
+    return events_from_messages([message], format, names=names, opening=opening)
+
+
+def events_from_messages(
+    messages: list[Json],
+    format: str | None = None,  # noqa: A002
+    *,
+    names: CallNames | None = None,
+    opening: bool = True,
+) -> list[Event]:
+    """The events of messages that come together, such as all items of a reply."""
     losses = Losses()
-    message = _checked_json(message, losses)
-    name = _checked_format([message], format, "the message")
-    read = anthropic_events if name == ANTHROPIC else openai_events
+    messages = _checked_json(messages, losses)
+    name = _checked_format(messages, format, "the message" if len(messages) == 1 else "message {}")
+    read = format_named(name).read
+    known = CallNames() if names is None else names
     events: list[Event] = []
-    for event in read(message, names or {}, losses, opening=opening):
-        if isinstance(event, AssistantReplied) and all(isinstance(part, Thinking) for part in event.parts):
-            losses.add("left out", "assistant messages with neither text nor call")
-        else:
-            events.append(event)
+    for _, group in _reply_groups(messages, name, 0):
+        is_reply = len(group) > 1
+        found = [reply_event(group, losses)] if is_reply else read(group[0], known, losses, opening=opening)
+        for event in found:
+            if isinstance(event, AssistantReplied) and all(isinstance(p, Thinking) for p in event.parts):
+                losses.add("left out", "assistant messages with neither text nor call")
+            else:
+                events.append(event)
+                known.note(event)
+                opening = False if not isinstance(event, SystemSet) else opening
     return [*events, *(Noted(kind="import", text=sentence) for sentence in losses.sentences())]
 
 
 def _checked_format(messages: list[Json], format: str | None, called: str) -> str:  # noqa: A002
     """The format of messages that have a role each; `called` is what an error calls one of them."""
-    _check_roles(messages, called)
+    check_roles(messages, called)
     if format and format not in MESSAGE_FORMATS:
         raise InputError(
             f"`{format}` is not a format of message lists",
@@ -231,12 +301,22 @@ def _checked_format(messages: list[Json], format: str | None, called: str) -> st
     return format or message_format(messages)
 
 
-def _check_roles(messages: list[Json], called: str, start: int = 0) -> None:
+def check_roles(messages: list[Json], called: str, start: int = 0) -> None:
     for number, message in enumerate(messages, start):
         if not is_message(message):
-            raise InputError(
-                f"{called.format(number)} has no `role`", hint='a message is {"role": …, "content": …}'
-            )
+            what = "has no `role`" if isinstance(message, dict) else f"is of type `{type(message).__name__}`"
+            raise InputError(f"{called.format(number)} {what}", hint=_nearest(message))
+
+
+def _nearest(value: object) -> str:
+    """What would be a message, in place of a value that is none."""
+    if isinstance(value, str):
+        return 'a text needs a role: {"role": "user", "content": "…"}'
+    if isinstance(value, dict) and "tool_use_id" in value:
+        return 'a result of Anthropic\'s is a block of a message: {"role": "user", "content": [it]}'
+    if isinstance(value, dict) and ("functionResponse" in value or "function_response" in value):
+        return 'a part of Gemini\'s belongs to a content: {"role": "user", "parts": [it]}'
+    return 'a message is {"role": …, "content": …}, or an object of an SDK that has `model_dump()`'
 
 
 def _checked_json(value: Json, losses: Losses) -> Json:

@@ -3,7 +3,7 @@
 Rule: one to one, nothing is repaired; whatever the shape has no place for is counted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,11 +20,13 @@ from holdfast.messages import (
     ToolCall,
     ToolDefinition,
     ToolMessage,
+    Usage,
     UserMessage,
     UserPart,
 )
 from holdfast.wire.content_blocks import (
     SYSTEM_ROLES,
+    CallNames,
     WireDict,
     WireRequest,
     system_message_events,
@@ -32,11 +34,11 @@ from holdfast.wire.content_blocks import (
     user_message_events,
     user_parts,
 )
-from holdfast.wire.foreign_json import Losses, items, obj, text
+from holdfast.wire.foreign_json import Losses, count, items, obj, text
 
 
 def openai_events(
-    message: dict[str, Json], names: Mapping[str, str], losses: Losses, *, opening: bool
+    message: dict[str, Json], names: CallNames, losses: Losses, *, opening: bool
 ) -> list[Event]:
     """The events of one message; `opening` is True before the first turn."""
     role = message.get("role")
@@ -79,7 +81,7 @@ def _call(call: dict[str, Json], losses: Losses) -> AssistantPart:
     return tool_call(call.get("id"), body.get("name"), body.get("arguments"), losses)
 
 
-def _returned(message: dict[str, Json], names: Mapping[str, str], losses: Losses) -> ToolReturned:
+def _returned(message: dict[str, Json], names: CallNames, losses: Losses) -> ToolReturned:
     call_id = text(message.get("tool_call_id"))
     if not call_id and message.get("role") == "function":
         call_id = _legacy_id(message)
@@ -89,6 +91,17 @@ def _returned(message: dict[str, Json], names: Mapping[str, str], losses: Losses
         parts=user_parts(message.get("content"), losses),
         error=message.get("is_error") is True,
     )
+
+
+def chat_usage(value: Json) -> Usage | None:
+    """Tokens as OpenAI counts them, cached ones within the prompt, also under the names of other servers."""
+    usage = obj(value)
+    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    details = obj(usage.get("prompt_tokens_details"))
+    reads = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
+    read = next((number for number in map(count, reads) if number), 0)
+    write = count(details.get("cache_write_tokens"))
+    return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
 
 
 def _legacy_id(call: dict[str, Json]) -> str:

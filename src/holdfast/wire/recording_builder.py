@@ -26,7 +26,7 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import Json, Thinking, ToolCall, Usage, joined_text
-from holdfast.wire.content_blocks import tool_definitions
+from holdfast.wire.content_blocks import CallNames, tool_definitions
 from holdfast.wire.foreign_json import Losses, small
 
 TITLE = 80
@@ -46,7 +46,7 @@ class RecordingBuilder:
         self.source = source
         self.where = where
         self.losses = Losses()
-        self.names: dict[str, str] = {}
+        self.names = CallNames()
         self._file_notes = notes
         self._notes: list[str] = []
         self._recorded = [Recorded(LogStarted(origin="import", source=source))]
@@ -78,8 +78,8 @@ class RecordingBuilder:
             else:
                 for part in event.parts:
                     if isinstance(part, ToolCall):
-                        self.names[part.id] = part.name
                         self._callers[part.id] = index
+        self.names.note(event)
         self._recorded.append(Recorded(event, chain=chain, at=at, after=after))
         self._places.append(place)
         self._newest[chain] = index

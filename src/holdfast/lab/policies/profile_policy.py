@@ -24,7 +24,7 @@ from holdfast.packing.rendering.levels import long_strings
 from holdfast.packing.unused_settings import unused_settings
 from holdfast.packing.window import Window
 from holdfast.tokenizers import load_tokenizer
-from holdfast.wire.content_blocks import WireDict
+from holdfast.wire.content_blocks import CallNames, WireDict
 from holdfast.wire.message_lists import events_from_message
 from holdfast.wire.openai import join_openai, openai_message
 
@@ -73,7 +73,7 @@ class WindowFeed:
         self.texts: list[str] = []
         self.entries: list[str] = []
         """The entry of each message; empty where it has none."""
-        self._names: dict[str, str] = {}
+        self._names = CallNames()
         self._read = 0
         self._seq = 0
         # An imported log: no usage was reported for requests of ours, and nothing is calibrated on it.
@@ -93,8 +93,7 @@ class WindowFeed:
         id_ = entry_id("", self._seq, parent, msgspec.json.encode(event))
         self.window.add(Entry(id_, "", self._seq, parent, event, at=at))
         self.texts += _strings(event)
-        if isinstance(event, AssistantReplied):
-            self._names.update((p.id, p.name) for p in event.parts if isinstance(p, ToolCall))
+        self._names.note(event)
 
 
 class ProfilePacking:

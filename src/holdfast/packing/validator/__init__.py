@@ -9,14 +9,22 @@ from msgspec import Struct
 
 from holdfast.errors import NotFound, suggest
 from holdfast.messages import Json
-from holdfast.packing.validator import anthropic, openai
+from holdfast.packing.validator import anthropic, gemini, openai, responses
 from holdfast.packing.validator.request import ProviderRule, read_anthropic, read_openai
 
-Provider = Literal["openai", "anthropic"]
+Provider = Literal["openai", "anthropic", "responses", "gemini"]
 
 RULES: dict[Provider, tuple[ProviderRule, ...]] = {
     "openai": openai.RULES,
     "anthropic": anthropic.RULES,
+    "responses": responses.RULES,
+    "gemini": gemini.RULES,
+}
+_READERS = {
+    "openai": read_openai,
+    "anthropic": read_anthropic,
+    "responses": responses.read_responses,
+    "gemini": gemini.read_gemini,
 }
 
 _EXPLANATIONS = {rule.name: rule.explanation for rules in RULES.values() for rule in rules}
@@ -36,8 +44,7 @@ def check(
     messages: list[dict[str, Json]], provider: Provider, *, system: Json = None, tools: Json = None
 ) -> tuple[Violation, ...]:
     """Everything in this request that the provider would refuse; nothing means it may leave the process."""
-    read = read_openai if provider == "openai" else read_anthropic
-    request = read(messages, system, tools)
+    request = _READERS[provider](messages, system, tools)
     return tuple(
         Violation(rule.name, index, message, call_id)
         for rule in RULES[provider]

@@ -90,7 +90,7 @@ def read_openai(messages: Json, system: Json, tools: Json) -> ParsedRequest:
             exchange = _openai_calls(request, index, calls) if isinstance(calls, list) else None
             continue
         if exchange is None:
-            exchange = _opened(request, index, [])
+            exchange = open_exchange(request, index, [])
         if isinstance(call_id := message.get("tool_call_id"), str):
             exchange.answered.append(call_id)
             exchange.places.append(index)
@@ -117,10 +117,10 @@ def read_anthropic(messages: Json, system: Json, tools: Json) -> ParsedRequest:
                     asked.append(call_id)
             elif block_kind == "tool_result":
                 if exchange is None or role != "user":
-                    exchange = _opened(request, index, [])
+                    exchange = open_exchange(request, index, [])
                 _file_result(request, index, block, exchange)
         kinds.append((index, role, row))
-        exchange = _opened(request, index, asked) if asked else None
+        exchange = open_exchange(request, index, asked) if asked else None
     request.marks += _marks(request)
     return request
 
@@ -160,7 +160,7 @@ def _turns(request: ParsedRequest) -> Iterator[tuple[int, str, dict[str, Json], 
             yield index, role, message, []
 
 
-def _opened(request: ParsedRequest, index: int, asked: list[str]) -> Exchange:
+def open_exchange(request: ParsedRequest, index: int, asked: list[str]) -> Exchange:
     exchange = Exchange(index, asked, [], [])
     request.exchanges.append(exchange)
     return exchange
@@ -175,7 +175,7 @@ def _openai_calls(request: ParsedRequest, index: int, calls: list[Json]) -> Exch
         request.calls.append((index, call))
         if isinstance(call_id := call.get("id"), str):
             ids.append(call_id)
-    return _opened(request, index, ids)
+    return open_exchange(request, index, ids)
 
 
 def _file_parts(request: ParsedRequest, index: int, role: str, content: list[Json]) -> None:

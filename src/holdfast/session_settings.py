@@ -1,0 +1,117 @@
+"""What a session and a packed list are made with: profile, weights, format, tools; and what a log keeps of these.
+
+Rule: whatever a user gives is checked here, and refused in one sentence.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from holdfast.errors import InputError, NotFound
+from holdfast.events import LogStarted
+from holdfast.log import Log
+from holdfast.messages import Json, ToolDefinition
+from holdfast.packing.amounts import parse_tokens
+from holdfast.packing.lines.weights import HINT, Weights, read_weights
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.recall import RECALL_TOOL
+from holdfast.sender import Packed, Provider
+from holdfast.store import Store
+
+SESSION = "session"
+"""The key in a log's meta under which a session keeps its settings."""
+
+
+class SessionSettings(Struct, frozen=True):
+    """What a session was made with, as its log keeps it."""
+
+    profile: Profile
+    model: str = ""
+    to: Provider | None = None
+
+
+def kept_settings(settings: SessionSettings) -> dict[str, Json]:
+    """Settings as a log keeps them: of the profile what differs from the default."""
+    plain = Profile(name=settings.profile.name)
+    changed = {
+        name: value for name, value in asdict(settings.profile).items() if value != getattr(plain, name)
+    }
+    kept = SessionSettings(plain, settings.model, settings.to)
+    return {**msgspec.to_builtins(kept), "profile": {"name": plain.name, **msgspec.to_builtins(changed)}}
+
+
+def session_settings(store: Store, log: str) -> SessionSettings:
+    """The settings of the session that wrote a log; the defaults where the log does not tell."""
+    entries = Log.open(store, log).entries()
+    started = entries[0].event if entries else None
+    kept = started.meta.get(SESSION) if isinstance(started, LogStarted) else None
+    try:
+        return msgspec.convert(kept, SessionSettings)
+    except (msgspec.ValidationError, InputError):
+        # Another version may have had other settings: the log itself is as good as before.
+        return SessionSettings(BUILT_IN["code"])
+
+
+def newest_log(store: Store) -> str:
+    """The log that was written to last, imported recordings apart. Raises NotFound where there is none."""
+    live = [info for info in store.logs() if info.head.origin == "live"]
+    if not live:
+        raise NotFound("the store has no session to resume", hint="begin one with `Session(store=…)`")
+    return max(live, key=lambda info: info.last_at or 0.0).head.id
+
+
+def choose_profile(profile: str | Profile, budget: int | str | None) -> Profile:
+    """A profile by name or value, scaled to a budget such as 32000 or "32k"."""
+    if isinstance(profile, str):
+        if profile not in BUILT_IN:
+            raise InputError(
+                f"there is no profile `{profile}`", hint=f"built in: {', '.join(sorted(BUILT_IN))}"
+            )
+        profile = BUILT_IN[profile]
+    return profile if budget is None else profile.scaled_to(parse_tokens(budget))
+
+
+def choose_weights(weights: Weights | Path | str | None) -> Weights | None:
+    """Weights as they are, or out of a file; None for those of the profile."""
+    if weights is None or isinstance(weights, Weights):
+        return weights
+    file = Path(weights).expanduser()
+    try:
+        return read_weights(file.read_bytes(), str(file))
+    except OSError as error:
+        raise InputError(f"the weights {file} cannot be read: {error.strerror}", hint=HINT) from None
+
+
+def check_provider(name: str) -> Provider:
+    found: Provider | None = next((p for p in get_args(Provider) if p == name), None)
+    if found is None:
+        known = ", ".join(f"`{p}`" for p in get_args(Provider))
+        raise InputError(f"messages cannot be written for `{name}`", hint=f"`to` is one of {known}")
+    return found
+
+
+def check_tool_names(tools: Sequence[ToolDefinition]) -> None:
+    if any(tool.name == RECALL_TOOL.name for tool in tools):
+        raise InputError(
+            f"the tool name `{RECALL_TOOL.name}` is taken: every pack brings a tool of that name",
+            hint="rename your tool; if it is the one that came with a pack, leave it out",
+        )
+
+
+def check_messages(packed: Packed) -> Packed:
+    """The pack, if anything was said. Raises InputError where nothing was."""
+    if not packed.messages:
+        raise InputError(
+            "there is nothing to pack: no message says anything",
+            hint='start with a message such as {"role": "user", "content": "Fix the parser."}',
+        )
+    return packed
+
+
+def choose_redaction(profile: Profile) -> Callable[[str], str] | None:
+    """What a log uses on every string: None for the default rules, the identity where a profile wants none."""
+    return None if profile.redact else str

@@ -1,0 +1,233 @@
+"""Messages in any format and from any SDK go into a session, and come out in the format they came in."""
+
+import dataclasses
+import json
+
+import pytest
+from anthropic.types import Message
+from google.genai import types as genai
+from msgspec.structs import replace
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+
+import holdfast
+from holdfast.errors import InputError
+from holdfast.events import AssistantReplied
+from holdfast.packing.profile import CODE
+
+ARGUMENTS = {"path": "a.py"}
+
+
+def chat_reply(text="Looking."):
+    function = {"name": "Read", "arguments": json.dumps(ARGUMENTS)}
+    message = {"role": "assistant", "content": text, "refusal": None}
+    message["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
+    choice = {"index": 0, "finish_reason": "tool_calls", "logprobs": None, "message": message}
+    usage = {"prompt_tokens": 120, "completion_tokens": 7, "total_tokens": 127}
+    return ChatCompletion.model_validate(
+        {
+            "id": "r",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m-1",
+            "choices": [choice],
+            "usage": usage,
+        }
+    )
+
+
+def responses_reply():
+    output = [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "opaque"},
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Looking.", "annotations": []}],
+        },
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "c1",
+            "name": "Read",
+            "arguments": json.dumps(ARGUMENTS),
+        },
+    ]
+    usage = {
+        "input_tokens": 120,
+        "input_tokens_details": {"cached_tokens": 20},
+        "output_tokens": 7,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 127,
+    }
+    return Response.model_construct(
+        id="r", object="response", model="m-1", status="completed", output=output, usage=usage
+    )
+
+
+def anthropic_reply():
+    return Message.model_validate(
+        {
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": "m-1",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                {"type": "text", "text": "Looking."},
+                {"type": "tool_use", "id": "c1", "name": "Read", "input": ARGUMENTS},
+            ],
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 100, "cache_read_input_tokens": 20, "output_tokens": 7},
+        }
+    )
+
+
+def gemini_reply():
+    call = genai.FunctionCall(name="Read", args=ARGUMENTS)
+    parts = [genai.Part(text="Looking."), genai.Part(function_call=call, thought_signature=b"sig")]
+    candidate = genai.Candidate(content=genai.Content(role="model", parts=parts), finish_reason="STOP")
+    usage = genai.GenerateContentResponseUsageMetadata(
+        prompt_token_count=120, candidates_token_count=7, cached_content_token_count=20
+    )
+    return genai.GenerateContentResponse(candidates=[candidate], usage_metadata=usage, model_version="m-1")
+
+
+QUESTION = {
+    "openai": {"role": "user", "content": "Read a.py."},
+    "responses": {"role": "user", "content": [{"type": "input_text", "text": "Read a.py."}]},
+    "anthropic": {"role": "user", "content": "Read a.py."},
+    "gemini": genai.Content(role="user", parts=[genai.Part(text="Read a.py.")]),
+}
+REPLY = {
+    "openai": chat_reply(),
+    "responses": responses_reply(),
+    "anthropic": anthropic_reply(),
+    "gemini": gemini_reply(),
+}
+RESULT = {
+    "openai": {"role": "tool", "tool_call_id": "c1", "content": "x = 1"},
+    "responses": {"type": "function_call_output", "call_id": "c1", "output": "x = 1"},
+    "anthropic": {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "x = 1"}]}
+        ],
+    },
+    "gemini": genai.Content(
+        role="user",
+        parts=[
+            genai.Part(function_response=genai.FunctionResponse(name="Read", response={"output": "x = 1"}))
+        ],
+    ),
+}
+FORMATS = [*QUESTION]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_whole_response_is_appended_with_its_usage_and_comes_back_in_its_format(name):
+    session = holdfast.Session(budget="16k", system="Be brief.")
+    session.append(QUESTION[name], REPLY[name], RESULT[name])
+    (reply,) = [e.event for e in session.log.entries() if isinstance(e.event, AssistantReplied)]
+    assert (reply.usage.prompt, reply.usage.completion, reply.model) == (120, 7, "m-1")
+    packed = session.pack()
+    assert packed.provider == session.to == name
+    text = json.dumps(packed.messages)
+    assert all(word in text for word in ("Read a.py.", "Looking.", "a.py", "x = 1"))
+    opaque = {"responses": "opaque", "anthropic": "c2ln", "gemini": "c2ln"}
+    assert name not in opaque or opaque[name] in text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format_can_be_written_in_every_other(name, to):
+    session = holdfast.Session(budget="16k", to=to)
+    session.append(QUESTION[name], REPLY[name], RESULT[name])
+    packed = session.pack()
+    text = json.dumps(packed.messages)
+    assert packed.provider == to
+    assert all(word in text for word in ("Read a.py.", "Looking.", "x = 1"))
+    assert ("c2ln" in text or "opaque" in text) is (name == to and name != "openai"), (
+        "thinking stays where it is from"
+    )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_list_of_sdk_objects_is_packed_as_the_session_packs_it(name):
+    reply = REPLY[name]
+    said = {
+        "openai": lambda: [reply.choices[0].message],
+        "responses": lambda: reply.output,
+        "anthropic": lambda: [{"role": "assistant", "content": reply.content}],
+        "gemini": lambda: [reply.candidates[0].content],
+    }[name]()
+    packed = holdfast.pack([QUESTION[name], *said, RESULT[name]], budget="16k")
+    assert packed.provider == name
+    again = holdfast.pack([QUESTION[name], *said, RESULT[name], *said], budget="16k")
+    assert json.dumps(again.messages[: len(packed.messages)])[:200] == json.dumps(packed.messages)[:200]
+
+
+def test_dataclasses_and_typed_dicts_are_messages():
+    @dataclasses.dataclass
+    class Said:
+        role: str
+        content: str
+        name: str | None = None
+
+    session = holdfast.Session(budget="16k")
+    session.append(Said("user", "Go."), Said("assistant", "Gone."))
+    assert session.pack().messages == [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": "Gone."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("messages", "said", "hint"),
+    [
+        ([3], "the message is of type `int`", "model_dump"),
+        ([{"role": "user", "content": "Go."}, "and then"], "message 1 is of type `str`", '"role": "user"'),
+        ([{"type": "tool_result", "tool_use_id": "c1"}], "has no `role`", "a block of a message"),
+        ([{"functionResponse": {"name": "f"}}], "has no `role`", "belongs to a content"),
+    ],
+)
+def test_what_is_no_message_is_refused_with_its_place_and_nothing_is_recorded(messages, said, hint):
+    session = holdfast.Session(budget="16k")
+    before = session.log.info.entries
+    with pytest.raises(InputError) as raised:
+        session.append(*messages)
+    assert said in str(raised.value)
+    assert hint in str(raised.value)
+    assert session.log.info.entries == before
+
+
+def test_a_result_without_its_call_is_refused_and_the_nearest_call_is_named():
+    session = holdfast.Session(budget="16k")
+    session.append(QUESTION["openai"], chat_reply())
+    with pytest.raises(InputError) as raised:
+        session.append({"role": "tool", "tool_call_id": "c11", "content": "x"})
+    assert "message 0 is the result of call `c11`, which no reply made" in str(raised.value)
+    assert "did you mean `c1`?" in str(raised.value)
+
+
+def test_an_anthropic_pack_marks_the_ends_of_its_layers_four_at_most():
+    def marks(**settings):
+        session = holdfast.Session(
+            budget="16k", system="Be brief.", to="anthropic", profile=replace(CODE, **settings)
+        )
+        session.append(QUESTION["anthropic"], anthropic_reply(), RESULT["anthropic"])
+        packed = session.pack()
+        return json.dumps([packed.system, packed.tools, packed.messages]).count("cache_control")
+
+    assert marks() == 2, "the system prompt, and the end of the round"
+    assert marks(cache_marks=1) == 1
+    assert marks(cache_marks=0) == 0
+
+
+def test_items_of_the_providers_own_tools_are_passed_over():
+    reply = {"object": "response", "output": [{"type": "compaction", "id": "x"}, *responses_reply().output]}
+    session = holdfast.Session(budget="16k")
+    session.append(QUESTION["responses"], reply, RESULT["responses"])
+    assert "Looking." in json.dumps(session.pack().messages)
