@@ -11,12 +11,12 @@ from holdfast.events import LogStarted
 from holdfast.ids import ALPHABET, text_id
 from holdfast.lab.policies.profile_policy import PROFILES, SCORED, profile_policy
 from holdfast.lab.policy import Task
-from holdfast.messages import ToolCall
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.tokenizers import load_tokenizer
+from holdfast.wire.content_blocks import CallNames
 from holdfast.wire.message_lists import events_from_message
 from holdfast.wire.openai import to_openai
 from support.logs import chained
@@ -62,10 +62,9 @@ def test_nothing_differs_from_packing_without_replay(plan):
     messages = [m for m in messages if not isinstance(m["content"], list)]
     last = max(i for i, m in enumerate(messages) if m["role"] == "assistant")
     *_, sent = packs(plan, messages, 6_000)[1]
-    events, names = [LogStarted(origin="import")], {}
+    events, names = [LogStarted(origin="import")], CallNames()
     for message in messages[:last]:
         found = events_from_message(message, "openai", names=names, opening=False)
-        names |= {p.id: p.name for e in found for p in getattr(e, "parts", ()) if isinstance(p, ToolCall)}
         events += found
     profile = replace(BUILT_IN[plan.name].scaled_to(6_000), reply_tokens=0)
     window, folds = walk_log(profile, TokenCounter(load_tokenizer(), SCORED), chained(events))

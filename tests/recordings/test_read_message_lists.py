@@ -30,6 +30,7 @@ from holdfast.events import (
 )
 from holdfast.messages import Image, Text, Thinking, ToolCall, Usage
 from holdfast.recordings import find_recording, read_recordings
+from holdfast.wire.content_blocks import CallNames
 from holdfast.wire.message_lists import events_from_message, recording_from_messages
 
 
@@ -210,11 +211,10 @@ def test_ten_thousand_parallel_calls(tmp_path: Path) -> None:
 
 def test_one_message_at_a_time_gives_the_same_events() -> None:
     whole = [r.event for r in recording_from_messages(OPENAI).events[1:]]
-    names: dict[str, str] = {}
+    names = CallNames()
     one_by_one = []
     for message in OPENAI:
         events = events_from_message(message, "openai", names=names)
-        names |= {p.id: p.name for e in events for p in getattr(e, "parts", ()) if isinstance(p, ToolCall)}
         one_by_one += events
     assert one_by_one == whole
 
