@@ -44,10 +44,10 @@ _TEXTS = """
 SELECT id, text FROM artifacts WHERE n IN (SELECT r.artifact FROM entries e JOIN refs r ON r.entry = e.n WHERE {})
 """
 _SEARCH = """
-SELECT a.n, a.id FROM words JOIN artifacts a ON a.n = words.rowid
-WHERE words MATCH :query AND (:log IS NULL OR EXISTS (
+SELECT bm25({0}), a.n, a.id FROM {0} JOIN artifacts a ON a.n = {0}.rowid
+WHERE {0} MATCH :query AND (:log IS NULL OR EXISTS (
     SELECT 1 FROM refs r JOIN entries e ON e.n = r.entry WHERE r.artifact = a.n AND e.log = :log))
-ORDER BY bm25(words), a.n LIMIT :limit
+ORDER BY 1, a.n LIMIT :limit
 """
 _REFERRER = """
 SELECT l.id, e.id, e.seq FROM refs r JOIN entries e ON e.n = r.entry JOIN logs l ON l.n = e.log
@@ -65,6 +65,9 @@ UNION ALL SELECT 'artifact', id FROM artifacts WHERE id {0} LIMIT 6
 
 
 class SqliteStore:
+    _indexes: tuple[str, ...] = ("words",)
+    """The tables that are searched for words."""
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
@@ -146,10 +149,10 @@ class SqliteStore:
         self._index()
         with self._transaction("BEGIN") as db:
             scope = {"log": None if log is None else _known_log(db, log), "limit": limit}
-            found = db.execute(_SEARCH, {"query": " AND ".join(quoted), **scope}).fetchall()
+            found = self._best(db, {"query": " AND ".join(quoted), **scope})
             if not found:
-                found = db.execute(_SEARCH, {"query": " OR ".join(quoted), **scope}).fetchall()
-            return tuple(_hit(db, number, id_, scope["log"]) for number, id_ in found)
+                found = self._best(db, {"query": " OR ".join(quoted), **scope})
+            return tuple(_hit(db, number, id_, scope["log"]) for number, id_ in found[:limit])
 
     def resolve(self, prefix: str) -> ResolvedId:
         prefix = valid_unicode(prefix)
@@ -173,6 +176,11 @@ class SqliteStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _best(self, db: sqlite3.Connection, asked: dict[str, Any]) -> list[tuple[int, str]]:
+        """Numbers and ids of the texts that match, best first, each once."""
+        rows = [row for index in self._indexes for row in db.execute(_SEARCH.format(index), asked)]
+        return list(dict.fromkeys((number, id_) for _, number, id_ in sorted(rows)))
 
     def _index(self) -> None:
         """Index what was appended since the last search, in batches, so that writers need not wait long."""

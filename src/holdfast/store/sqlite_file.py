@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from holdfast.errors import StoreError
+from holdfast.errors import NotFound, StoreError
 
 FILE_VERSION = 1
 APPLICATION = 0x484F4C44
 """`HOLD` in ASCII: tells our files from other SQLite files."""
 
 BUSY_SECONDS = 30.0
+
+_FORGIVING = partial(str, encoding="utf-8", errors="replace")
+"""A damaged byte must not make the rest unreadable; `verify` finds it by the id."""
 
 _TABLES = (
     """CREATE TABLE logs (
@@ -58,8 +61,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         place = path.absolute()
         db = sqlite3.connect(place, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            # A damaged byte must not make the rest unreadable; `verify` finds it by the id.
-            db.text_factory = partial(str, encoding="utf-8", errors="replace")
+            db.text_factory = _FORGIVING
             # In one transaction: another process may be creating the tables at this moment.
             with transaction(db, "BEGIN"):
                 ready = _is_ready(db, path)
@@ -70,6 +72,27 @@ def open_database(path: Path) -> sqlite3.Connection:
             # Small and often: with the default of 1000 pages, an append that made a checkpoint took up to 50 ms.
             db.execute("PRAGMA wal_autocheckpoint = 100")
             db.execute("PRAGMA secure_delete = ON")
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change the store at `path`. NotFound if there is none."""
+    if not path.is_file():
+        raise NotFound(f"there is no store at `{path}`", hint="name one with --store or HOLDFAST_STORE")
+    with named_errors(path):
+        place = f"{path.absolute().as_uri()}?mode=ro"
+        db = sqlite3.connect(
+            place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            db.text_factory = _FORGIVING
+            if not _is_ready(db, path):
+                raise NotFound(f"the store `{path}` is empty", hint="`holdfast logs import` fills it")
+            # What a search needs is made in memory, so that no text reaches another file.
+            db.execute("PRAGMA temp_store = MEMORY")
         except BaseException:
             db.close()
             raise
