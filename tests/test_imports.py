@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tokenizers": VALUES | {"packing"},
     "config": VALUES | {"packing"},
     "sender": VALUES | {"packing", "wire", "recall", "store"},
-    "session_settings": VALUES | {"packing", "recall", "store", "log", "sender"},
+    "session_settings": VALUES | {"packing", "recall", "store", "log", "sender", "wire"},
     "session": VALUES
     | {
         "views",

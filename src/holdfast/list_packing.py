@@ -28,19 +28,18 @@ from holdfast.sender import Packed, PackRecord, Provider, Sender
 from holdfast.session_settings import (
     check_messages,
     check_provider,
-    check_tool_names,
     choose_profile,
     choose_redaction,
     choose_weights,
+    read_tools,
 )
 from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
-from holdfast.wire.content_blocks import WireDict, tool_definitions
-from holdfast.wire.foreign_json import Losses
+from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.formats import format_named
 from holdfast.wire.message_lists import MessageListReader, checked_list
 from holdfast.wire.openai import openai_tool
-from holdfast.wire.sdk_objects import plain_json, plain_message
+from holdfast.wire.sdk_objects import plain_message, plain_tools
 
 MOST_LISTS = 8
 MOST_BYTES = 32_000_000
@@ -76,8 +75,9 @@ def pack(
     Raises InputError for messages that no provider would take, and ContextOverflow if even the least does not fit.
     """
     own = check_provider(to) if to is not None else None
-    offered = [*map(plain_json, tools or ()), openai_tool(RECALL_TOOL)]
-    check_tool_names(tool_definitions(offered[:-1], Losses()))
+    given_tools = plain_tools(tools)
+    read_tools(given_tools)
+    offered = [*given_tools, openai_tool(RECALL_TOOL)]
     given = [plain_message(message, f"message {at}") for at, message in enumerate(checked_list(messages))]
     settings, ranking = choose_profile(profile, budget), choose_weights(weights)
     arguments = PackArguments(system, offered, settings, ranking, model, own)

@@ -38,26 +38,26 @@ from holdfast.session_settings import (
     SessionSettings,
     check_messages,
     check_provider,
-    check_tool_names,
     choose_profile,
     choose_redaction,
     choose_weights,
     kept_settings,
+    known_format,
     newest_log,
+    read_tools,
     session_settings,
 )
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
-from holdfast.wire.content_blocks import CallNames, WireDict, tool_definitions
-from holdfast.wire.foreign_json import Losses
+from holdfast.wire.content_blocks import CallNames, WireDict
 from holdfast.wire.formats import FORMATS
-from holdfast.wire.message_groups import check_call, message_groups
+from holdfast.wire.message_groups import check_call, check_waiting, joined_prompts, message_groups
 from holdfast.wire.message_lists import distinct_format, events_from_messages, tool_format
 from holdfast.wire.sdk_objects import (
     ProviderResponse,
-    plain_json,
     plain_message,
+    plain_tools,
     read_call,
     read_response,
 )
@@ -66,6 +66,10 @@ FORMAT_SEEN = "format"
 """The kind of the remark that says in which format messages came in, where nobody had said it."""
 WINDOW_EXCEEDED = "model_context_window_exceeded"
 """Anthropic's reason to stop where a reply did not fit the window any more."""
+
+
+UsageState = Literal["unknown", "missing", "known"]
+"""Of the newest reply; unknown where none was appended since the last pack."""
 
 
 class Session:
@@ -95,10 +99,9 @@ class Session:
         self.profile = choose_profile(profile, budget)
         self._weights = choose_weights(weights)
         self._to = check_provider(to) if to is not None else None
-        own = tuple(tool for tool in tools or () if isinstance(tool, ToolDefinition))
-        offered = [] if own else [plain_json(tool) for tool in tools or ()]
-        definitions = own or tool_definitions(offered, Losses())
-        check_tool_names(definitions)
+        offered = plain_tools(tools)
+        definitions = read_tools(offered)
+        self._detected = tool_format(offered)
         opened = SqliteStore(store) if isinstance(store, Path | str) else store
         self.store: Store = MemoryStore() if opened is None else opened
         redact = choose_redaction(self.profile)
@@ -106,16 +109,14 @@ class Session:
             # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
             self.store.info(log)
         except NotFound:
-            settings = SessionSettings(self.profile, model, self._to)
+            settings = SessionSettings(self.profile, model, self._to or self._detected)
             self.log = Log.create(self.store, id=log, redact=redact, meta={SESSION: kept_settings(settings)})
         else:
             self.log = Log.open(self.store, log, redact=redact)
         self._counter = counter_for_model(model)
-        self._detected = tool_format(offered)
         self._sender: Sender | None = None
         self._names = CallNames()
-        self._usage: Literal["unknown", "missing", "known"] = "unknown"
-        """Of the newest reply; unknown where none was appended since the last pack."""
+        self._usage: UsageState = "unknown"
         self._reported: ProviderResponse | None = None
         """A response that was reported before its reply was appended."""
         self._entries = 0
@@ -123,6 +124,7 @@ class Session:
         self.window = self._read_log()
         if system and system != self.window.transcript.system:
             self.record(SystemSet(system))
+        self._recall = (recall or RECALL_TOOL).name
         wanted = (*definitions, recall or RECALL_TOOL)
         if tools is not None and wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
@@ -180,41 +182,33 @@ class Session:
         belong to one reply are given together.
         """
         plain = [plain_message(message, f"message {at}") for at, message in enumerate(messages)]
-        names = self._names.copy()
-        events: list[Event] = []
+        draft = _AppendDraft(self._names.copy(), self._detected, self._usage, self._reported)
+        opening = not self.window.transcript.items
         for at, group, response in message_groups(plain):
-            found = self._events(group, names, opening=not (events or self.window.transcript.items))
+            found = self._events(group, response, draft, opening=opening)
             for event in found:
                 if isinstance(event, ToolReturned):
-                    check_call(event, names, at)
-                names.note(event)
-            events += self._with_usage(found, response)
-        self.record(*events)
+                    check_call(event, draft.names, at)
+                draft.names.note(event)
+                opening = opening and isinstance(event, SystemSet | Noted)
+            draft.add(found, response)
+        # Nothing of the session changes before everything that was given can be recorded.
+        self.record(*joined_prompts(self.window.transcript.system, draft.events))
+        self._detected, self._usage, self._reported = draft.detected, draft.usage, draft.reported
 
-    def _events(self, group: list[Json], names: CallNames, *, opening: bool) -> list[Event]:
-        distinct = distinct_format(group)
+    def _events(
+        self, group: list[Json], response: ProviderResponse | None, draft: "_AppendDraft", *, opening: bool
+    ) -> list[Event]:
+        distinct = response.format if response else distinct_format(group)
+        to = self._to or draft.detected or "openai"
         # What is plain text has `content`, which Gemini's own messages never have.
-        format_ = distinct or ("openai" if self.to == "gemini" else self.to)
-        events = events_from_messages(group, format_, names=names, opening=opening)
-        if distinct and self._detected is None:
-            self._detected = distinct
+        format_ = distinct or ("openai" if to == "gemini" else to)
+        events = events_from_messages(group, format_, names=draft.names.copy(), opening=opening)
+        if distinct and draft.detected is None:
+            draft.detected = distinct
             if self._to is None:
                 events.append(Noted(kind=FORMAT_SEEN, text=distinct))
         return events
-
-    def _with_usage(self, events: list[Event], response: ProviderResponse | None) -> list[Event]:
-        """The events of a reply with what its response said of it."""
-        told: list[Event] = []
-        for event in events:
-            if isinstance(event, AssistantReplied):
-                said = response or self._reported
-                if said and event.usage is None:
-                    model, stop = event.model or said.model, event.stop or said.stop
-                    event = replace(event, usage=said.usage, model=model, stop=stop)  # noqa: PLW2901
-                self._reported = None
-                self._usage = "known" if event.usage else "missing"
-            told.append(event)
-        return told
 
     def report(self, response: object) -> bool:
         """Say what a provider answered: a response, for its usage and why it stopped, or an exception instead.
@@ -237,11 +231,9 @@ class Session:
             )
         if self._usage == "unknown":
             self._reported = said
-        elif self._usage == "missing" and said.usage:
-            self.record(UsageReported(said.usage, said.model))
+        elif self._usage == "missing":
+            self.record(*([UsageReported(said.usage, said.model)] if said.usage else []), *_overflow(said))
             self._usage = "known"
-        if said.stop == WINDOW_EXCEEDED:
-            self.record(OverflowReported(message="the reply did not fit the window"))
         return said.stop == WINDOW_EXCEEDED
 
     def answer(self, call: object) -> bool:
@@ -249,18 +241,20 @@ class Session:
 
         The call is a dict or an object of an SDK, as it was in the reply.
         """
-        plain = plain_json(call)
-        asked = read_call(plain)
+        asked = read_call(plain_message(call, "the call"))
         if asked is None:
             raise InputError(
                 f"a `{type(call).__name__}` is no call of a tool",
                 hint="pass one call of a reply, such as one of OpenAI's `tool_calls`",
             )
-        if asked.name != RECALL_TOOL.name:
+        if asked.name != self._recall:
             return False
-        text, is_error = answer_recall(self.store, asked.arguments, log=self.log.id)
-        call_id = asked.id or next(
-            (id_ for id_, name in reversed(self._names.items()) if name == asked.name), ""
+        call_id = asked.id or next(iter(self._names.waiting(asked.name)), "")
+        check_waiting(call_id, self._names)
+        text, is_error = (
+            ("the arguments of Recall are not a JSON object", True)
+            if asked.raw
+            else answer_recall(self.store, asked.arguments, log=self.log.id)
         )
         self.record(ToolReturned(call_id, asked.name, (Text(text),), error=is_error))
         return True
@@ -328,9 +322,47 @@ class Session:
         for entry in entries:
             self._notecalls_in(entry)
             if isinstance(entry.event, Noted) and entry.event.kind == FORMAT_SEEN:
-                self._detected = check_provider(entry.event.text)
+                self._detected = self._detected or known_format(entry.event.text)
         return Window(self.profile, self._counter, entries, self._weights)
 
     def _notecalls_in(self, entry: Entry) -> None:
         """Remember which tool a call was of: its result may not say it."""
         self._names.note(entry.event)
+
+
+class _AppendDraft:
+    """What an append would record, and what the session would know then."""
+
+    def __init__(
+        self,
+        names: CallNames,
+        detected: Provider | None,
+        usage: UsageState,
+        reported: ProviderResponse | None,
+    ) -> None:
+        self.names = names
+        self.detected = detected
+        self.usage = usage
+        self.reported = reported
+        self.events: list[Event] = []
+
+    def add(self, events: list[Event], response: ProviderResponse | None) -> None:
+        """Events of a message; a reply is told what its response said of it."""
+        for event in events:
+            said = response or self.reported
+            if not isinstance(event, AssistantReplied):
+                self.events.append(event)
+                continue
+            if said and event.usage is None:
+                model, stop = event.model or said.model, event.stop or said.stop
+                event = replace(event, usage=said.usage, model=model, stop=stop)  # noqa: PLW2901
+            self.events += [event, *(_overflow(said) if said else [])]
+            self.reported = None
+            self.usage = "known" if event.usage else "missing"
+
+
+def _overflow(response: ProviderResponse) -> list[Event]:
+    """A reply that the window had no room for any more: the next request must be smaller."""
+    if response.stop != WINDOW_EXCEEDED:
+        return []
+    return [OverflowReported(message="the reply did not fit the window")]

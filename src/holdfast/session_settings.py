@@ -21,6 +21,8 @@ from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.sender import Packed, Provider
 from holdfast.store import Store
+from holdfast.wire.content_blocks import tool_definitions
+from holdfast.wire.foreign_json import Losses
 
 SESSION = "session"
 """The key in a log's meta under which a session keeps its settings."""
@@ -49,11 +51,35 @@ def session_settings(store: Store, log: str) -> SessionSettings:
     entries = Log.open(store, log).entries()
     started = entries[0].event if entries else None
     kept = started.meta.get(SESSION) if isinstance(started, LogStarted) else None
+    fields: dict[str, Json] = kept if isinstance(kept, dict) else {}
+    # One by one: another version may have had other settings, and the log itself is as good as before.
     try:
-        return msgspec.convert(kept, SessionSettings)
+        profile = msgspec.convert(fields.get("profile"), Profile)
     except (msgspec.ValidationError, InputError):
-        # Another version may have had other settings: the log itself is as good as before.
-        return SessionSettings(BUILT_IN["code"])
+        profile = BUILT_IN["code"]
+    model = fields.get("model")
+    return SessionSettings(profile, model if isinstance(model, str) else "", known_format(fields.get("to")))
+
+
+def known_format(name: Json) -> Provider | None:
+    return next((provider for provider in get_args(Provider) if provider == name), None)
+
+
+def read_tools(offered: Sequence[Json]) -> tuple[ToolDefinition, ...]:
+    """Tools of any provider's shape. Raises InputError for what is none, and for a name that is taken."""
+    definitions: list[ToolDefinition] = []
+    for at, tool in enumerate(offered):
+        if isinstance(tool, ToolDefinition):
+            definitions.append(tool)
+        elif isinstance(tool, dict):
+            definitions += tool_definitions([tool], Losses())
+        else:
+            raise InputError(
+                f"tool {at} is of type `{type(tool).__name__}`, not a definition",
+                hint='a tool is a dict, such as {"type": "function", "function": {"name": …, "parameters": …}}',
+            )
+    check_tool_names(definitions)
+    return tuple(definitions)
 
 
 def newest_log(store: Store) -> str:

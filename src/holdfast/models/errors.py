@@ -186,8 +186,12 @@ def overflow_of(error: BaseException) -> "Overflowed | None":
     response = getattr(error, "response", None)
     codes = (getattr(error, "status_code", 0), getattr(error, "code", 0), getattr(response, "status_code", 0))
     status = next((code for code in codes if type(code) is int and code), 0)
-    bodies = (getattr(error, "body", None), getattr(error, "details", None))
-    said = next((_said(body) for body in bodies if isinstance(body, dict)), None) or _said(str(error))
+    if not status:
+        # An error of no provider's, whatever its words.
+        return None
+    bodies = (getattr(error, "body", None), getattr(error, "details", None), getattr(response, "text", None))
+    decoded = [_decoded(body) if isinstance(body, str) else body for body in bodies]
+    said = next((_said(body) for body in decoded if isinstance(body, dict)), None) or _said(str(error))
     found = _classified(status, replace(said, words=f"{said.words} {error}"), {}, "")
     return found if isinstance(found, Overflowed) else None
 

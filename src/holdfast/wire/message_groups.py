@@ -3,11 +3,12 @@
 Rule: what is no message is refused with its place in what was given, before anything is recorded.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from holdfast.errors import InputError, suggest
-from holdfast.events import ToolReturned
+from holdfast.events import Event, SystemSet, ToolReturned
 from holdfast.messages import Json
+from holdfast.wire.content_blocks import CallNames
 from holdfast.wire.message_lists import check_roles, distinct_format, is_message
 from holdfast.wire.responses import is_reply_item
 from holdfast.wire.sdk_objects import ProviderResponse, read_response
@@ -39,13 +40,32 @@ def message_groups(messages: list[Json]) -> Iterator[tuple[int, list[Json], Prov
         yield len(messages) - len(group), group, None
 
 
-def check_call(result: ToolReturned, names: Mapping[str, str], at: int) -> None:
+def joined_prompts(system: str, events: Sequence[Event]) -> list[Event]:
+    """Events with one system prompt of all that open a conversation; one that stands already comes first."""
+    said = [event.text for event in events if isinstance(event, SystemSet)]
+    if not said:
+        return list(events)
+    prompt = SystemSet("\n\n".join(text for text in dict.fromkeys([system, *said]) if text))
+    return [prompt, *(event for event in events if not isinstance(event, SystemSet))]
+
+
+def check_call(result: ToolReturned, names: CallNames, at: int) -> None:
+    """Raise InputError for a result whose call is in no reply before it."""
     if result.call_id not in names:
-        made = (
-            suggest(result.call_id, [*names][-12:], lists=True)
-            if names
-            else "append the reply with its call first"
-        )
+        known = [*names][-MOST_CALLS:]
+        hint = suggest(result.call_id, known, lists=True) if known else "append the reply with its call first"
         raise InputError(
-            f"message {at} is the result of call `{result.call_id}`, which no reply made", hint=made
+            f"message {at} is the result of call `{result.call_id}`, which no reply made", hint=hint
         )
+
+
+def check_waiting(call_id: str, names: CallNames) -> None:
+    """Raise InputError for a call that no reply made, or that has its result."""
+    if call_id not in names.unanswered:
+        known = [*names.unanswered][-MOST_CALLS:]
+        hint = (
+            suggest(call_id, known, lists=True)
+            if known
+            else "append the reply with the call first, and answer it once"
+        )
+        raise InputError(f"the call `{call_id}` waits for no result", hint=hint)

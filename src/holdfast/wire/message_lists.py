@@ -112,13 +112,20 @@ def _set_up(builder: RecordingBuilder, request: dict[str, Json], messages: list[
 
 
 def _read_turns(builder: RecordingBuilder, messages: list[Json], start: int) -> None:
-    read = format_named(builder.source).read
     for place, group in _reply_groups(messages[start:], builder.source, start):
-        if len(group) > 1:
-            events: list[Event] = [reply_event(group, builder.losses)]
-        else:
-            events = read(group[0], builder.names, builder.losses, opening=False)
-        builder.extend(events, place=place)
+        builder.extend(_group_events(group, builder.source, builder.names, builder.losses), place=place)
+
+
+def _group_events(
+    group: list[dict[str, Json]], source: str, names: CallNames, losses: Losses, *, opening: bool = False
+) -> list[Event]:
+    """The events of messages that are read together, by their own shape; `source` decides about plain text."""
+    if len(group) > 1:
+        return [reply_event(group, losses)]
+    own = distinct_format(group) or format_named(source).name
+    # Gemini's own messages never have `content`.
+    format_ = FORMATS[OPENAI if own == GEMINI and "content" in group[0] else own]
+    return format_.read(group[0], names, losses, opening=opening)
 
 
 def _reply_groups(
@@ -127,12 +134,18 @@ def _reply_groups(
     """Each message with its place; of the Responses API all items of one reply together."""
     group: list[dict[str, Json]] = []
     for place, message in enumerate(map(obj, messages), start):
-        if group and not (source == RESPONSES and is_reply_item(message) and is_reply_item(group[-1])):
+        if group and not _is_same_reply(group, message, source):
             yield place - len(group), group
             group = []
         group.append(message)
     if group:
         yield start + len(messages) - len(group), group
+
+
+def _is_same_reply(group: list[dict[str, Json]], message: Json, source: str) -> bool:
+    if not (is_reply_item(message) and is_reply_item(group[-1])):
+        return False
+    return (distinct_format([*group, message]) or source) == RESPONSES
 
 
 def _finish(
@@ -202,9 +215,7 @@ class MessageListReader:
     def can_append(self, messages: list[Json]) -> bool:
         """Whether a list with these messages at its end is read the same up to here."""
         has_turns = self._first_turn < len(self._messages)
-        splits_reply = self.source == RESPONSES and all(
-            map(is_reply_item, (self._messages[-1:] + messages)[:2])
-        )
+        splits_reply = bool(messages) and _is_same_reply([obj(self._messages[-1])], messages[0], self.source)
         is_same_format = self._is_format_settled or distinct_format(messages) in (
             None,
             format_named(self.source).name,
@@ -274,13 +285,10 @@ def events_from_messages(
     losses = Losses()
     messages = _checked_json(messages, losses)
     name = _checked_format(messages, format, "the message" if len(messages) == 1 else "message {}")
-    read = format_named(name).read
     known = CallNames() if names is None else names
     events: list[Event] = []
     for _, group in _reply_groups(messages, name, 0):
-        is_reply = len(group) > 1
-        found = [reply_event(group, losses)] if is_reply else read(group[0], known, losses, opening=opening)
-        for event in found:
+        for event in _group_events(group, name, known, losses, opening=opening):
             if isinstance(event, AssistantReplied) and all(isinstance(p, Thinking) for p in event.parts):
                 losses.add("left out", "assistant messages with neither text nor call")
             else:

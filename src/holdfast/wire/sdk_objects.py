@@ -5,14 +5,14 @@ What is JSON already stays as it is.
 """
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.messages import Json, ToolCall, Usage
+from holdfast.messages import Json, ToolCall, ToolDefinition, Usage
 from holdfast.wire.content_blocks import FormatName, tool_call
 from holdfast.wire.foreign_json import Losses, obj, text
 from holdfast.wire.formats import FORMATS
@@ -42,10 +42,31 @@ def plain_message(message: object, called: str = "the message") -> Json:
     """A message as JSON. Most are plain dicts of texts already, and are not copied."""
     if type(message) is dict and all(type(value) in PLAIN for value in message.values()):
         return message
+    return _converted(message, called)
+
+
+def plain_tools(tools: Iterable[object] | None) -> list[Json]:
+    """Definitions of tools as JSON; those of ours stay as they are."""
+    if isinstance(tools, str | bytes | Mapping):
+        kind = type(tools).__name__
+        raise InputError(f"the tools are of type `{kind}`, not a list", hint="pass a list of definitions")
+    return [
+        tool if isinstance(tool, ToolDefinition) else _converted(tool, f"tool {at}")
+        for at, tool in enumerate(tools or ())
+    ]
+
+
+def _converted(value: object, called: str) -> Json:
+    """A value as JSON, whatever its own code does. Raises InputError where it cannot be had."""
     try:
-        return plain_json(message)
+        return plain_json(value)
     except RecursionError:
         raise InputError(f"{called} nests values too deep", hint="messages are plain JSON") from None
+    except Exception as error:
+        raise InputError(
+            f"{called} is a `{type(value).__name__}` that cannot be written as JSON: {error}",
+            hint="pass a plain dict in its place",
+        ) from error
 
 
 class ProviderResponse(Struct, frozen=True):
@@ -68,11 +89,13 @@ def read_response(value: Json) -> ProviderResponse | None:
         details = obj(body.get("incomplete_details"))
         stop = details.get("reason") or body.get("status")
         return _response("responses", body, body["output"], "usage", stop)
-    if isinstance(body.get("candidates"), list):
-        candidate = obj(next(iter(body["candidates"]), None))
+    if isinstance(body.get("candidates"), list) or "promptFeedback" in body or "prompt_feedback" in body:
+        candidate = obj(next(iter(body.get("candidates") or ()), None))
         stop = candidate.get("finishReason", candidate.get("finish_reason"))
         usage = "usageMetadata" if "usageMetadata" in body else "usage_metadata"
-        return _response("gemini", body, [candidate.get("content")], usage, stop)
+        content = obj(candidate.get("content"))
+        said = [{"role": "model", **content}] if content.get("parts") else []
+        return _response("gemini", body, said, usage, stop)
     if body.get("type") == "message" and body.get("role") == "assistant" and "usage" in body:
         return _response("anthropic", body, [body], "usage", body.get("stop_reason"))
     return None
