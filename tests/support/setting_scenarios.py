@@ -322,6 +322,13 @@ def rule_summaries(profile):
     return summaries(profile, "rule")
 
 
+def marked_for_anthropic(profile):
+    """A short conversation, as it is written for Anthropic."""
+    session = Session(profile=profile, system="You help.", to="anthropic")
+    session.append({"role": "user", "content": "Go."}, {"role": "assistant", "content": "Gone."})
+    return f"{session.pack().system} {show(session)}"
+
+
 SCENARIOS = (
     steady_rounds,
     many_results_at_once,
@@ -340,6 +347,7 @@ SCENARIOS = (
     failing_summaries,
     slow_summaries,
     many_rounds,
+    marked_for_anthropic,
 )
 
 
