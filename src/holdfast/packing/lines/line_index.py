@@ -28,7 +28,7 @@ from holdfast.packing.lines.passages import (
     step_passages,
     user_passages,
 )
-from holdfast.packing.lines.weights import WeightVectors, dot, worth_of
+from holdfast.packing.lines.weights import WeightVectors, dot, worths_of
 from holdfast.views.transcript import Item, Step
 
 LONGEST_LINE = 1500
@@ -256,7 +256,7 @@ class LogLineIndex:
         unknown = set(chain.from_iterable([line.names for line in lines])).difference(values)
         long = [text for text in unknown if len(text) >= SHORTEST_SCORED_NAME]
         values.update(dict.fromkeys(unknown, 0.0))
-        values.update(zip(long, map(worth_of, self.name_scores(long)), strict=True))
+        values.update(zip(long, worths_of(self.name_scores(long)), strict=True))
         return values
 
     def name_scores(self, texts: Iterable[str]) -> Iterator[float]:

@@ -14,7 +14,7 @@ from holdfast.packing.lines.excerpts import ExcerptPrices
 from holdfast.packing.lines.features import is_crowd, line_key, uncrowded_names
 from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex, by_source
 from holdfast.packing.lines.passages import PassageKey, PassageSource
-from holdfast.packing.lines.weights import worth_of
+from holdfast.packing.lines.weights import worths_of
 
 LENGTH_POWER = 0.8
 """How much a line's length counts against its worth: less than in full, since room is cut into odd ends."""
@@ -38,8 +38,8 @@ class LineScores:
         self._name_values = {**line_index.name_values(lines)}
         """What each name is still worth: nothing once it is covered."""
         self._hide(self._name_values.keys() & covered)
-        scores = zip(lines, line_index.line_scores(lines), strict=True)
-        self._quotes = [worth_of(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
+        worths = zip(lines, worths_of(line_index.line_scores(lines)), strict=True)
+        self._quotes = [worth if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, worth in worths]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:

@@ -4,7 +4,7 @@ Rule: a worth is the exponential of a weighted sum: how many later actions will 
 by its share of the action. Learned weights ship with the package; they are data with a version, never code.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from math import exp
@@ -62,7 +62,16 @@ def weight_vectors(weights: Weights) -> WeightVectors:
 
 def worth_of(score: float) -> float:
     """The worth that a weighted sum means."""
-    return exp(score) if score < LARGEST_SCORE else exp(LARGEST_SCORE)
+    return exp(min(score, LARGEST_SCORE))
+
+
+def worths_of(scores: Iterable[float]) -> list[float]:
+    """The worth of each; a fold asks for those of every line and name of a log."""
+    listed = list(scores)
+    try:
+        return [*map(exp, listed)]
+    except OverflowError:
+        return [*map(worth_of, listed)]
 
 
 def dot(weights: Sequence[float], values: Sequence[float]) -> float:
