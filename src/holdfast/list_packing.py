@@ -78,12 +78,18 @@ def pack(
     given_tools = plain_tools(tools)
     read_tools(given_tools)
     offered = [*given_tools, openai_tool(RECALL_TOOL)]
-    given = [plain_message(message, f"message {at}") for at, message in enumerate(checked_list(messages))]
+    given = checked_list(messages)
     settings, ranking = choose_profile(profile, budget), choose_weights(weights)
     arguments = PackArguments(system, offered, settings, ranking, model, own)
     packer = KEPT.take(arguments, given)
-    if packer is None or not packer.append(given[len(packer.messages) :]):
-        packer = ListPacker(arguments, given)
+    if packer is None:
+        # Most lists are of plain dicts, and known as they are: objects of an SDK are converted only for the others.
+        given = [plain_message(message, f"message {at}") for at, message in enumerate(given)]
+        packer = KEPT.take(arguments, given)
+    known = len(packer.messages) if packer else 0
+    new = [plain_message(message, f"message {at}") for at, message in enumerate(given[known:], known)]
+    if packer is None or not packer.append(new):
+        packer = ListPacker(arguments, [*given[:known], *new])
     packed = packer.pack()
     if packer.is_plain:
         KEPT.keep(packer)

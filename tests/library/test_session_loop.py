@@ -123,7 +123,7 @@ def test_counts_follow_what_the_provider_reports():
             session.append(reply["choices"][0]["message"])
             session.report(reply)
             session.append({"role": "user", "content": f"{number} more " * 100})
-        return max(session.pack().tokens for _ in range(1))
+        return session.pack().tokens
 
     assert tokens(1.5) < tokens(1.0)
 
