@@ -82,12 +82,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cache_seconds: Annotated[float, Meta(ge=0, description="life of an unused cache (0: there is none)")] = (
         300.0
     )
-    cache_marks: Annotated[
-        int,
-        Meta(
-            ge=0, le=4, description="cache marks that a pack for Anthropic carries, at layer ends (0: none)"
-        ),
-    ] = 4
+    cache_marks: Annotated[int, Meta(ge=0, le=4, description="most cache marks for Anthropic (0: none)")] = 4
     fold_at_round_end: Annotated[bool, Meta(description="fold at the end of every round")] = False
 
     keep_unit: Annotated[Literal["rounds", "steps"], Meta(description="what `keep` counts")] = "rounds"
@@ -111,9 +106,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 0
     clip_head_chars: Annotated[Count, Meta(description="characters such a clip keeps at the start")] = 1_000
     clip_tail_chars: Annotated[Count, Meta(description="characters such a clip keeps at the end")] = 1_000
-    first_sight_ratio: Annotated[Ratio, Meta(description="share of the window one new result may take")] = (
-        0.04
-    )
+    first_sight_ratio: Annotated[Ratio, Meta(description="share of the window for one new result")] = 0.04
     excerpt_ratio: Annotated[
         Ratio,
         Meta(description="share of the window that lines kept of folded steps may take (0: levels instead)"),
