@@ -141,7 +141,7 @@ def test_a_session_is_resumed_byte_for_byte_with_its_settings(tmp_path):
         before = first.pack()
         log = first.log.id
     with holdfast.Session(store=store) as other:
-        other.append({"role": "user", "content": "Another talk."})
+        other.append({"role": "user", "content": "Another question."})
     with holdfast.Session.resume(store, log[:-2]) as again:
         assert again.log.id == log
         packed = again.pack()

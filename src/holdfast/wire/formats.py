@@ -1,6 +1,6 @@
 """The formats of messages that can be read and written, by name.
 
-Rule: whoever reads or writes messages of any provider looks here; nothing else asks for a provider's name.
+Rule: messages of every provider are read and written through this table; a new provider is a new line in it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
