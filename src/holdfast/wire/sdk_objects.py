@@ -22,7 +22,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 def plain_json(value: object) -> Json:
-    """A value as JSON, with every object of an SDK in it. Anything else stays as it is, and is refused when the JSON is checked."""
+    """A value as JSON, with every object of an SDK in it. Anything else stays: the check of JSON refuses it."""
     if type(value) in PLAIN:
         return value
     if isinstance(value, Mapping):
