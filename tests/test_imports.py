@@ -58,6 +58,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "list_packing": VALUES
     | {"packing", "wire", "recall", "store", "log", "sender", "session_settings", "tokenizers"},
+    "adapters": VALUES
+    | {
+        "views",
+        "packing",
+        "wire",
+        "recall",
+        "store",
+        "log",
+        "sender",
+        "session",
+        "session_settings",
+        "models",
+    },
     "prices": VALUES,
     "models": VALUES | {"packing", "wire", "redaction", "prices", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models", "session"},

@@ -6,33 +6,17 @@ Rule: a plan names a peer, a variant of its adapter, and nothing that the adapte
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.lab.policies.simple import Newest
 from holdfast.lab.policy import NamedPolicy, PolicyReply, Task
 from holdfast.wire.content_blocks import WireDict
 from peers.adapter import PeerError
+from peers.environments import interpreter, pins
 from peers.process import ProcessPolicy
 
-HERE = Path(__file__).resolve().parent
-ENVIRONMENTS = HERE / ".envs"
 LEARNING = ("headroom",)
 """Peers that keep statistics of what they compressed: a process of its own for each recording."""
-
-
-def interpreter(peer: str) -> Path:
-    return ENVIRONMENTS / peer / "bin" / "python"
-
-
-def requirements(peer: str) -> Path:
-    return HERE / "requirements" / f"{peer}.txt"
-
-
-def pins(peer: str) -> str:
-    """`langchain 1.4.7, langgraph 1.2.20`, as the requirements say."""
-    lines = requirements(peer).read_text(encoding="utf-8").splitlines()
-    return ", ".join(line.replace("==", " ") for line in map(str.strip, lines) if line and line[0] != "#")
 
 
 def start(peer: str, variant: str, task: Task) -> ProcessPolicy:
@@ -128,7 +112,7 @@ leancontext = _plan("leancontext", "leancontext", "reduce", "reduce_messages, de
 leancontext_newest = _fitted("leancontext_newest", "leancontext", "reduce", "reduce_messages, defaults")
 pydantic_ai_harness = _plan(
     "pydantic_ai_harness",
-    "pydantic_ai_harness",
+    "pydantic_ai",
     "tiers",
     "TieredCompaction to 0.8 of the budget with the recommended tiers, rule-based model",
 )

@@ -10,7 +10,6 @@ Rule: a peer that cannot be set up or started is named with its reason and left 
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -25,7 +24,8 @@ from holdfast.cli.streams import hint, say, say_error, warn, write  # noqa: E402
 from holdfast.errors import HoldfastError, InputError  # noqa: E402
 from holdfast.lab.policy import NamedPolicy, Task  # noqa: E402
 from holdfast.packing.amounts import parse_tokens  # noqa: E402
-from peers.policies import ALL, ENVIRONMENTS, Fitted, interpreter, peer_of, requirements  # noqa: E402
+from peers.environments import CannotSetUp, install, is_standing  # noqa: E402
+from peers.policies import ALL, Fitted, peer_of  # noqa: E402
 from peers.process import ProcessPolicy  # noqa: E402
 
 OURS = "everything,newest,mask,clear,cap,draft16k,code"
@@ -65,41 +65,20 @@ def chosen(names: str) -> list[NamedPolicy]:
 def set_up(plans: Iterable[NamedPolicy]) -> list[NamedPolicy]:
     """The plans whose environments stand, made or renewed where their pins ask for it."""
     plans = list(plans)
-    standing = {peer for peer in dict.fromkeys(map(peer_of, plans)) if is_standing(peer) or install(peer)}
+    standing = {
+        peer for peer in dict.fromkeys(map(peer_of, plans)) if is_standing(peer) or install_or_warn(peer)
+    }
     return [plan for plan in plans if peer_of(plan) in standing]
 
 
-def is_standing(peer: str) -> bool:
-    installed = _installed(peer)
-    return installed.exists() and installed.read_bytes() == requirements(peer).read_bytes()
-
-
-def install(peer: str) -> bool:
-    """Creates an environment from its pins; returns False, after saying why, if that fails."""
-    uv = shutil.which("uv")
-    if uv is None:
-        raise InputError("the environments of the peers are made with `uv`", hint="install uv")
+def install_or_warn(peer: str) -> bool:
+    """Whether an environment could be made; where not, the reason is said."""
     say(f"setting up {peer}")
-    python = str(interpreter(peer))
-    for command in (
-        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(ENVIRONMENTS / peer)],
-        [
-            uv,
-            "pip",
-            "install",
-            "--quiet",
-            "--compile-bytecode",
-            "--python",
-            python,
-            "-r",
-            str(requirements(peer)),
-        ],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            warn(f"{peer} is left out, it cannot be set up: {done.stderr.strip()[-300:]}")
-            return False
-    shutil.copyfile(requirements(peer), _installed(peer))
+    try:
+        install(peer)
+    except CannotSetUp as error:
+        warn(f"{peer} is left out, it cannot be set up: {error}")
+        return False
     return True
 
 
@@ -123,11 +102,6 @@ def replayed(arguments: Sequence[str]) -> int:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "holdfast", "replay", *arguments]
     return subprocess.run(command, env=environment, check=False).returncode
-
-
-def _installed(peer: str) -> Path:
-    """The requirements that an environment was made from."""
-    return ENVIRONMENTS / peer / "requirements.txt"
 
 
 def _parser() -> argparse.ArgumentParser:

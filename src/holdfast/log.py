@@ -127,6 +127,10 @@ class Log:
             for (event, _), row in zip(prepared, rows, strict=True)
         ]
 
+    def stored(self, event: Event) -> Event:
+        """An event as it would be read back from this log: redacted."""
+        return self._prepared([Recorded(event)])[0][0]
+
     def entries(self, since: int = 0) -> list[Entry]:
         """The entries with numbers above `since`, oldest first."""
         page = self.store.read(self.id, since)
@@ -236,8 +240,13 @@ def _recording_id(recording: Recording, prepared: Sequence[Prepared]) -> str:
     return "l" + text_id("\n\n".join(parts))[1:]
 
 
+def is_log_id(text: str) -> bool:
+    """Whether a log may have this id."""
+    return bool(_LOG_ID.fullmatch(text)) and not is_id(text)
+
+
 def _checked_id(id_: str) -> str:
-    if not _LOG_ID.fullmatch(id_) or is_id(id_):
+    if not is_log_id(id_):
         raise InputError(
             f"`{id_[:100]}` cannot be the id of a log",
             hint="use up to 100 letters, digits and . : @ _ -, but not the shape of an entry's or a text's id",

@@ -18,6 +18,7 @@ from holdfast.events import (
     Folded,
     Noted,
     OverflowReported,
+    Rewound,
     SystemSet,
     ToolReturned,
     ToolsSet,
@@ -273,6 +274,14 @@ class Session:
         if any(isinstance(event, Undone) for event in events):
             self.window = self._read_log()
         return entries
+
+    def rewind(self, before: str, *, reason: str = "") -> None:
+        """Continue from before this entry; it stays in the log with what came after it, off the path."""
+        parent = next((entry.parent for entry in self.log.entries() if entry.id == before), None)
+        if parent is None:
+            raise NotFound(f"log `{self.log.id}` has no entry `{before}` to continue from before")
+        self.log.append(Rewound(reason), parent=parent)
+        self.window = self._read_log()
 
     def catch_up(self) -> None:
         """Take in what another process wrote to this log meanwhile."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from peers.adapter import close_idle
 from peers.adapters.stand_in import SUMMARY_CHARACTERS, summarize
-from peers.policies import ALL, interpreter, peer_of, requirements
+from peers.environments import interpreter, requirements
+from peers.policies import ALL, peer_of
 
 from holdfast.lab.policy import PolicyReply, Task
 from holdfast.lab.scored_message import read_message

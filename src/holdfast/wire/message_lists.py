@@ -116,6 +116,25 @@ def _read_turns(builder: RecordingBuilder, messages: list[Json], start: int) -> 
         builder.extend(_group_events(group, builder.source, builder.names, builder.losses), place=place)
 
 
+def grouped_events(
+    messages: Sequence[Json],
+    format: FormatName,  # noqa: A002
+    losses: Losses,
+) -> Iterator[tuple[list[dict[str, Json]], list[Event]]]:
+    """Messages of a list with the events they are: one at a time, or all items of one reply together.
+
+    System messages before the first turn set the prompt; later ones are reminders.
+    """
+    check_roles(list(messages), "message {}")
+    names, opening = CallNames(), True
+    for _, group in _reply_groups(messages, format, 0):
+        events = _group_events(group, format, names, losses, opening=opening)
+        for event in events:
+            names.note(event)
+            opening = opening and isinstance(event, SystemSet)
+        yield group, events
+
+
 def _group_events(
     group: list[dict[str, Json]], source: str, names: CallNames, losses: Losses, *, opening: bool = False
 ) -> list[Event]:

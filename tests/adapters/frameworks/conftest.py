@@ -1,0 +1,24 @@
+"""Tests of one framework each, which run in the environment of that framework alone."""
+
+from importlib.util import find_spec
+
+MODULES = {
+    "agent_framework": "agent_framework",
+    "google_adk": "google.adk",
+    "langchain": "langchain",
+    "litellm": "litellm",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+    "strands": "strands",
+}
+"""The package that each framework's tests import."""
+
+
+def is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+collect_ignore = [f"test_{name}.py" for name, module in MODULES.items() if not is_there(module)]

@@ -1,0 +1,158 @@
+"""The part that all adapters share: a list that a framework keeps, followed by a log."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.adapters.conversation import MOST_OPEN, FrameworkConversation, FrameworkConversations
+from holdfast.adapters.wire_lists import WireTranslation
+from holdfast.errors import HoldfastError, InputError
+from holdfast.events import AssistantReplied, Folded, OverflowReported, Rewound
+from holdfast.messages import Usage
+from holdfast.recall import RECALL_TOOL
+
+SECRET = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AbCdEfGA"
+
+
+def started(tmp_path=None, **settings) -> FrameworkConversations:
+    store = str(tmp_path / "store.db") if tmp_path else None
+    return FrameworkConversations(WireTranslation("openai"), store=store, **{"budget": "16k", **settings})
+
+
+def step(number: int, words: int = 400) -> list[dict]:
+    function = {"name": "read", "arguments": json.dumps({"path": f"src/part_{number}.py"})}
+    text = " ".join(f"value_{number}_{word}" for word in range(words))
+    return [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": f"call_{number}", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": f"call_{number}", "content": text},
+    ]
+
+
+def history(steps: int, words: int = 400) -> list[dict]:
+    return [
+        {"role": "user", "content": "Read every part."},
+        *(m for n in range(steps) for m in step(n, words)),
+    ]
+
+
+def events(conversation: FrameworkConversation, kind: type) -> list:
+    return [entry.event for entry in conversation.session.log.entries() if isinstance(entry.event, kind)]
+
+
+def test_what_is_sent_as_it_was_are_the_given_objects() -> None:
+    given = history(2, words=20)
+    sent = started().get("a").pack(given, system="Be brief.")
+    assert sent.system == "Be brief."
+    assert all(one is other for one, other in zip(sent.messages, given, strict=True))
+
+
+def test_a_long_list_is_folded_and_pairs_stay_whole() -> None:
+    conversation = started().get("a")
+    given = history(1)
+    for number in range(1, 30):
+        given += step(number)
+        sent = conversation.pack(given, tools=[RECALL_TOOL])
+        assert sent.tokens < 16_000
+        calls = [c["id"] for m in sent.messages for c in m.get("tool_calls") or ()]
+        assert calls == [m["tool_call_id"] for m in sent.messages if m["role"] == "tool"]
+    assert events(conversation, Folded)
+    assert "value_3_7" in conversation.recall({"query": "value_3_7"})
+
+
+def test_a_resumed_conversation_sends_the_same_bytes(tmp_path) -> None:
+    given = history(25)
+    kept = started(tmp_path)
+    for end in range(1, len(given) + 1, 2):
+        first = kept.get("thread 1/é").pack(given[:end], system="Be brief.")
+    kept.close()
+    again = started(tmp_path).get("thread 1/é")
+    before = len(again.session.log.entries())
+    assert again.pack(given, system="Be brief.").messages == first.messages
+    assert len(again.session.log.entries()) == before
+
+
+def test_a_resumed_list_with_a_secret_is_known_again(tmp_path) -> None:
+    given = [{"role": "user", "content": f"The key is {SECRET}."}, *step(1)]
+    sent = started(tmp_path).get("a").pack(given)
+    assert SECRET not in str(sent.messages)
+    again = started(tmp_path).get("a")
+    assert again.pack([*given, *step(2)]).messages[:3] == sent.messages
+    assert not events(again, Rewound)
+
+
+def test_an_edited_list_is_followed_from_where_it_differs() -> None:
+    conversation = started().get("a")
+    given = history(4, words=20)
+    conversation.pack(given)
+    edited = [*given[:5], {"role": "user", "content": "Stop, and count instead."}]
+    assert conversation.pack(edited).messages == edited
+    assert len(events(conversation, Rewound)) == 1
+    other = [{"role": "user", "content": "Something else."}]
+    assert conversation.pack(other).messages == other
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.lists(st.integers(0, 9), max_size=6)), max_size=8))
+def test_whatever_happened_to_a_list_its_pack_is_that_of_a_new_conversation(changes) -> None:
+    """A list is cut somewhere and goes on otherwise, again and again; short enough to need no fold."""
+    conversation = started(budget="64k").get("a")
+    given = history(2, words=3)
+    for cut, steps in changes:
+        given = [*given[: max(1, cut % (len(given) + 1))], *(m for n in steps for m in step(n, words=3))]
+        sent = conversation.pack(given, tools=[RECALL_TOOL])
+        fresh = started(budget="64k").get("b").pack(given, tools=[RECALL_TOOL])
+        assert sent == fresh
+
+
+def test_usage_goes_with_the_reply_it_counted() -> None:
+    conversation = started().get("a")
+    given = history(0)
+    conversation.pack(given)
+    conversation.report_usage(Usage(1_234, 5), "model-1")
+    conversation.pack(
+        [*given, {"role": "assistant", "content": "Done."}, {"role": "user", "content": "More."}]
+    )
+    (reply,) = events(conversation, AssistantReplied)
+    assert (reply.usage, reply.model) == (Usage(1_234, 5), "model-1")
+
+
+def test_an_overflow_makes_the_next_pack_smaller() -> None:
+    conversation = started().get("a")
+    given = history(8)
+    whole = conversation.pack(given).tokens
+    assert not conversation.report_error(ValueError("no such model"))
+    assert conversation.report_error(RuntimeError("the window is full"), is_overflow=True)
+    assert events(conversation, OverflowReported)
+    assert conversation.pack(given).tokens < whole
+
+
+def test_more_conversations_than_are_kept_open(tmp_path) -> None:
+    kept = started(tmp_path)
+    given = history(1)
+    first = kept.get("c0").pack(given)
+    for number in range(MOST_OPEN + 3):
+        kept.get(f"c{number}").pack(given)
+    assert kept.get("c0").pack(given) == first
+
+
+def test_one_store_holds_conversations_apart(tmp_path) -> None:
+    kept = started(tmp_path)
+    kept.get("a").pack([{"role": "user", "content": "The port is 8123."}])
+    kept.get("b").pack([{"role": "user", "content": "Which port?"}])
+    assert "The port is" not in kept.get("b").recall({"query": "port"})
+
+
+@pytest.mark.parametrize("wrong", ["hello", {"text": "hello"}, None])
+def test_what_is_no_message_is_named_by_its_place(wrong) -> None:
+    with pytest.raises(InputError, match="message 1"):
+        started().get("a").pack([{"role": "user", "content": "Hello."}, wrong])
+
+
+def test_an_empty_list_is_refused_in_a_sentence() -> None:
+    with pytest.raises(HoldfastError, match="nothing to pack"):
+        started().get("a").pack([])
