@@ -29,7 +29,6 @@ from holdfast.packing.profile import CODE
 from holdfast.session import Session
 from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.tool import TypedTool
-from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
 NAMES = [f"{a}_{b}" for a in ("load", "parse", "emit", "fold") for b in ("value", "path", "row", "entry")]
@@ -86,17 +85,16 @@ async def measured(tokens: int, window: int, folds: int) -> list[tuple[float, in
 
     with tempfile.TemporaryDirectory() as folder:
         tool = TypedTool("Look", Nothing, "Looks.", work, is_read_only=True)
-        toolbox = Toolbox([tool], Workspace([Path(folder)]))
         session = Session(
             profile=CODE.scaled_to(window),
             store=Path(folder) / "store.db",
             system="You look.",
-            tools=toolbox.definitions,
+            tools=None,
         )
         model = ScriptedModel(reply, repeat_last=True, piece=10_000)
         model.requests = Unkept()
         summarizer = ScriptedModel("## Goal\n- look at every part", repeat_last=True)
-        agent = Agent(session, model, toolbox, summarizer=summarizer, watch=clock.hear)
+        agent = Agent(model, [tool], session=session, summarizer=summarizer, watch=clock.hear)
         agent.say("Look at every part.")
         await run(agent)
         await agent.aclose()

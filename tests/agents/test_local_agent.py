@@ -25,7 +25,6 @@ from holdfast.store import SqliteStore
 from holdfast.tools.files.read import read_tool
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.search.ls import ls_tool
-from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 from support.llama_server import ABSENT, REASON, local_model
 
@@ -60,16 +59,14 @@ async def asked(folder, root, address, tried):
     """What a session of one task comes to, and what is in its log."""
     model = create_model(f"{MODEL}@{address}", Config(models={MODEL: {"tools": False}}), {})
     assert isinstance(model, TextProtocolModel)
-    toolbox = Toolbox([ls_tool(), read_tool(SeenFiles())], Workspace([root]))
     store = SqliteStore(folder / "store.db")
     profile = BUILT_IN["code"].scaled_to(4_000)
-    session = Session(
-        profile=profile, store=store, log=f"try{tried}", system=SYSTEM, tools=toolbox.definitions, model=MODEL
-    )
+    session = Session(profile=profile, store=store, log=f"try{tried}", system=SYSTEM, tools=None, model=MODEL)
     agent = Agent(
-        session,
         Tempered(model, 0.3 * tried),
-        toolbox,
+        [ls_tool(), read_tool(SeenFiles())],
+        session=session,
+        workspace=Workspace([root]),
         request_settings=RequestSettings(max_tokens=300),
         compacts_in_background=False,
         budget=RunBudget(RunLimits(steps=6)),

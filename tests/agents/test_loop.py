@@ -22,7 +22,6 @@ from holdfast.session import Session
 from holdfast.store import SqliteStore
 from holdfast.tools.envelope import Envelope, ToolError, build_result
 from holdfast.tools.tool import TypedTool
-from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
 
@@ -42,13 +41,18 @@ class Scene:
             TypedTool("Look", Word, "Looks.", self._look, is_read_only=True),
             TypedTool("Do", Word, "Does.", self._do),
         ]
-        toolbox = Toolbox(tools, Workspace([folder]))
-        self.session = Session(
-            store=self.store, log="session", budget=budget, system="Work.", tools=toolbox.definitions
-        )
+        self.session = Session(store=self.store, log="session", budget=budget, system="Work.", tools=None)
         self.model = ScriptedModel(*replies, repeat_last=more.pop("repeat_last", False))
         budget = RunBudget(more.pop("limits", None), **({"clock": clock} if clock else {}))
-        self.agent = Agent(self.session, self.model, toolbox, budget=budget, watch=self.news.append, **more)
+        self.agent = Agent(
+            self.model,
+            tools,
+            session=self.session,
+            workspace=Workspace([folder]),
+            budget=budget,
+            watch=self.news.append,
+            **more,
+        )
 
     async def _look(self, word, _):
         return build_result(Envelope(status="success", text=f"seen {word.word}"), "seen")

@@ -29,7 +29,6 @@ from holdfast.session import Session
 from holdfast.store import SqliteStore
 from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.tool import TypedTool
-from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
 LOG, BUDGET = "work", 4_000
@@ -100,13 +99,12 @@ def work_as_agent(store: SqliteStore, tell: Tell) -> None:
 
     session = open_session(store)
     tool = TypedTool("Look", Place, "Looks.", look, is_read_only=True)
-    with tempfile.TemporaryDirectory() as folder:
-        toolbox = Toolbox([tool], Workspace([Path(folder)]))
-        model = ScriptedModel(reply, repeat_last=True, piece=10_000)
-        summarizer = ScriptedModel("## Goal\n- look at every part", repeat_last=True)
-        agent = Agent(session, model, toolbox, summarizer=summarizer, watch=lambda _: tell(newest(session)))
-        agent.say("Go on.")
-        asyncio.run(run(agent))
+    model = ScriptedModel(reply, repeat_last=True, piece=10_000)
+    summarizer = ScriptedModel("## Goal\n- look at every part", repeat_last=True)
+    agent = Agent(
+        model, [tool], session=session, summarizer=summarizer, watch=lambda _: tell(newest(session))
+    )
+    asyncio.run(run(agent, "Go on."))
 
 
 def import_recordings(store: SqliteStore, tell: Tell) -> None:

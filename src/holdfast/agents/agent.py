@@ -5,14 +5,17 @@ calls repeat, whether someone interrupts. Of an interrupted reply only its text 
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from msgspec import Struct
 
-from holdfast.agents.limits import RunBudget, time_limit_stop
+from holdfast.agents.agent_tools import AgentTool, agent_tools
+from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
+from holdfast.agents.model_choice import model_profile, named_model
 from holdfast.agents.notices import (
     FoldMade,
     Reminded,
@@ -24,6 +27,7 @@ from holdfast.agents.notices import (
     unwatched,
 )
 from holdfast.agents.outcomes import Ask, Stop
+from holdfast.agents.session_gate import Approve, FunctionApprover, SessionGate
 from holdfast.agents.tool_results import (
     DEFAULT_KEPT_DATA,
     KeptData,
@@ -33,7 +37,7 @@ from holdfast.agents.tool_results import (
 )
 from holdfast.compaction.compact import BackgroundCompaction, Compaction, compact
 from holdfast.compaction.plan import plan_compaction
-from holdfast.events import AssistantReplied, Folded, UsageReported, UserSaid
+from holdfast.events import AssistantReplied, Folded, SystemSet, ToolsSet, UsageReported, UserSaid
 from holdfast.messages import Text, ToolCall, Usage, joined_text
 from holdfast.models.catalogue import ModelEntry, request_cost
 from holdfast.models.model import (
@@ -46,9 +50,13 @@ from holdfast.models.model import (
 )
 from holdfast.packing.layers import Pack
 from holdfast.packing.pack import pack
+from holdfast.recall import RECALL_TOOL
 from holdfast.session import Session
-from holdfast.tools.call import CallFinished, CallStarted, cancel_task
+from holdfast.store import Store
+from holdfast.tools.call import CallFinished, CallGate, CallSettings, CallStarted, cancel_task
+from holdfast.tools.permissions.tool_rules import Permissions
 from holdfast.tools.toolbox import Toolbox
+from holdfast.tools.workspace import Workspace
 
 MAX_TOKENS = 16_000
 """Room for a reply; the catalogue may know a lower limit."""
@@ -102,34 +110,62 @@ class RunInterrupted(Exception):
 
 
 class Agent:
-    """`summarizer` writes the summaries if the model itself does not. `compacts_in_background` lets a summary be
-    written while the agent works; a server that answers one request at a time cannot do that."""
+    """An agent: the model it asks, the tools it may call, and a session with its log.
+
+    `model` is a name such as "anthropic/claude-opus-5", whose window and price are looked up, or a model of your
+    own; without one it is that of `HOLDFAST_MODEL`. Tools are made with `@tool`; Recall is added to them. Without a
+    `session` it begins a new one, in `store` if that is given. `approve` is asked before each call of a tool that
+    is not read-only. `limits` end a run that would go too far, and `watch` is told of everything that happens.
+
+    The others are for agents with folders and rules of their own: `workspace` is what tools for files may touch,
+    `gate` decides about calls in place of `approve`, `budget` counts what several runs spend together. `summarizer`
+    writes the summaries if the model itself does not. `compacts_in_background` lets a summary be written while the
+    agent works; a server that answers one request at a time cannot do that.
+    """
 
     def __init__(
         self,
-        session: Session,
-        model: Model,
-        toolbox: Toolbox,
+        model: Model | str = "",
+        tools: Iterable[AgentTool] = (),
         *,
+        system: str = "",
+        session: Session | None = None,
+        store: Store | Path | str | None = None,
+        approve: Approve | None = None,
+        limits: RunLimits | None = None,
+        watch: Watch = unwatched,
+        workspace: Workspace | None = None,
+        gate: CallGate | None = None,
         request_settings: RequestSettings | None = None,
+        call_settings: CallSettings | None = None,
         summarizer: Model | None = None,
         compacts_in_background: bool = True,
         budget: RunBudget | None = None,
         kept_data: KeptData = DEFAULT_KEPT_DATA,
-        watch: Watch = unwatched,
     ) -> None:
-        self.session = session
-        self.model = model
-        self.toolbox = toolbox
-        self.budget = budget or RunBudget()
+        self.model, entry, is_local = (
+            named_model(model) if isinstance(model, str) else (model, ModelEntry(), False)
+        )
+        self._settings = request_settings or RequestSettings(entry=entry)
+        self.session = session or _new_session(self.model, self.model_entry, system, store)
+        if system and system != self.session.window.transcript.system:
+            self.session.record(SystemSet(system))
+        workspace = workspace or Workspace()
+        if approve is not None and gate is None:
+            gate = SessionGate(Permissions(), FunctionApprover(approve), self.session, workspace)
+        self.toolbox = Toolbox(agent_tools(tools, self.session), workspace, gate=gate, settings=call_settings)
+        # Recall comes last, as in every session.
+        definitions = tuple(sorted(self.toolbox.definitions, key=lambda tool: tool.name == RECALL_TOOL.name))
+        if definitions != self.session.window.transcript.tools:
+            self.session.record(ToolsSet(definitions))
+        self.budget = budget or RunBudget(limits)
         self.watch = watch
         self.is_running = False
-        self._settings = request_settings or RequestSettings()
-        self._summarizer = summarizer or model
+        self._summarizer = summarizer or self.model
         self._background = BackgroundCompaction(
-            session, self._summarizer, model_window=self.model_entry.window
+            self.session, self._summarizer, model_window=self.model_entry.window
         )
-        self._compacts_in_background = compacts_in_background
+        self._compacts_in_background = compacts_in_background and not is_local
         self._interrupt = asyncio.Event()
         self._is_time_over = False
         self._repeats = RepeatGuard()
@@ -310,9 +346,20 @@ class Agent:
         self.watch(SummaryMade(done))
         return Ask("; ".join(done.notes)) if done.asks else None
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     async def aclose(self) -> None:
         """Close the models and cancel a summary that is being written. The session's log stays open."""
         self._background.cancel()
         await self.model.aclose()
         if self._summarizer is not self.model:
             await self._summarizer.aclose()
+
+
+def _new_session(model: Model, entry: ModelEntry, system: str, store: Store | Path | str | None) -> Session:
+    """A session as large as the model's window, with folds that pay at its prices."""
+    return Session(profile=model_profile(entry), system=system, tools=None, model=model.name, store=store)

@@ -3,6 +3,8 @@
 Rule: whatever happens, the log is valid after every step, and the next run continues from it.
 """
 
+import asyncio
+
 from holdfast.agents.agent import Agent, RunInterrupted
 from holdfast.agents.outcomes import Ask, Compact, Continue, Done, End, Outcome, RunTools, Stop
 from holdfast.agents.tool_results import mark_uncertain_calls
@@ -19,8 +21,13 @@ TOO_LONG = "the provider rejected the request as too long; folding and retrying"
 DECLINED = Stop("refused", "the provider declined to answer", "say it in other words")
 
 
-async def run(agent: Agent) -> End:
-    """Run from what was said last to an end. Calls that a crash interrupted are marked first."""
+async def run(agent: Agent, text: str = "") -> End:
+    """Say this to the agent, if anything, and let it work to an end: `Done`, `Ask` or `Stop`.
+
+    It works from what is in its log; calls that a crash interrupted are marked first.
+    """
+    if text:
+        agent.say(text)
     with agent.running():
         mark_uncertain_calls(agent.session)
         outcome: Outcome = Continue("")
@@ -35,6 +42,11 @@ async def run(agent: Agent) -> End:
                     outcome = Continue("something was said meanwhile")
             if isinstance(outcome, Done | Ask | Stop):
                 return outcome
+
+
+def run_sync(agent: Agent, text: str = "") -> End:
+    """`run`, for programs without an event loop of their own. Ctrl-C ends it, and the log stays valid."""
+    return asyncio.run(run(agent, text))
 
 
 async def next_step(agent: Agent, before: Outcome) -> Outcome:

@@ -3,14 +3,16 @@
 Rule: looking costs nothing: only servers on this machine are asked, and only for their lists of models.
 """
 
+import os
 from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from holdfast.config import Config
+from holdfast.config import Config, resolve_profile
 from holdfast.errors import ConfigError
+from holdfast.messages import Json
 from holdfast.models.availability import Availability, check_availability
-from holdfast.models.catalogue import Catalogue, ModelEntry, load_catalogue
+from holdfast.models.catalogue import Catalogue, ModelEntry, load_catalogue, price_table
 from holdfast.models.model import Model
 from holdfast.models.selection import (
     MODEL_VARIABLE,
@@ -19,6 +21,7 @@ from holdfast.models.selection import (
     model_name,
     resolve_model,
 )
+from holdfast.packing.profile import Profile
 
 SECONDS = 1.0
 TOUR_HINT = "`holdfast tour` shows the agent at work; it needs no model, no key and no network"
@@ -54,6 +57,25 @@ def choose_model(asked: str, config: Config, env: Mapping[str, str]) -> tuple[Mo
         answer = check_availability([chosen], env, SECONDS).get((chosen.url, chosen.key), Availability())
         entry = replace(entry, window=answer.served.get(entry.model, 0))
     return create_model(name, config, env), entry, is_local
+
+
+def named_model(name: str) -> tuple[Model, ModelEntry, bool]:
+    """`choose_model`, for a program: without a configuration, by the name and the environment alone."""
+    return choose_model(name, Config(), os.environ)
+
+
+def model_profile(entry: ModelEntry) -> Profile:
+    """The profile `code` for a model: as large as its window, with folds that pay at its prices."""
+    return resolve_profile(Config(), {}, model_window=entry.window, defaults=cache_prices(entry)).profile
+
+
+def cache_prices(entry: ModelEntry) -> dict[str, Json]:
+    """The model's prices as settings: they decide when a fold pays."""
+    if entry.price is None or not entry.price.input:
+        return {}
+    table = price_table(entry)
+    seconds = float(table.life_seconds)
+    return {"cache_read": table.read, "cache_write": table.write, "cache_seconds": seconds}
 
 
 def no_model_error(catalogue: Catalogue, env: Mapping[str, str], chosen: ResolvedModel | None) -> NoModel:

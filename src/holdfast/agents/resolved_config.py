@@ -16,14 +16,13 @@ from holdfast.agents.agent import RequestSettings
 from holdfast.agents.approved_rules import approve_rule, approved_rules
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
-from holdfast.agents.model_choice import choose_model
+from holdfast.agents.model_choice import cache_prices, choose_model
 from holdfast.agents.notices import Watch
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.trust import apply_trust, config_folder
 from holdfast.config import Config, load_config, resolve_profile
 from holdfast.errors import ConfigError
-from holdfast.messages import Json
-from holdfast.models.catalogue import ModelEntry, price_table
+from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
 from holdfast.store import Store, default_path
@@ -109,7 +108,9 @@ def resolve_config(
             f"the price of `{entry.name}` is not known, so a limit in dollars cannot be kept",
             hint=f'set it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
         )
-    loaded = resolve_profile(config, env, options.profile, model_window=entry.window, defaults=_prices(entry))
+    loaded = resolve_profile(
+        config, env, options.profile, model_window=entry.window, defaults=cache_prices(entry)
+    )
     guessed = f"the window of `{entry.name}` is not known; {loaded.profile.window} tokens are assumed"
     return ResolvedConfig(
         root=root,
@@ -152,12 +153,3 @@ def make_agent_config(
         compacts_in_background=not resolved.is_local,
         watch=watch,
     )
-
-
-def _prices(entry: ModelEntry) -> dict[str, Json]:
-    """The model's prices as settings: they decide when a fold pays."""
-    if entry.price is None or not entry.price.input:
-        return {}
-    table = price_table(entry)
-    seconds = float(table.life_seconds)
-    return {"cache_read": table.read, "cache_write": table.write, "cache_seconds": seconds}

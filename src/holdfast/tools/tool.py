@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -78,6 +78,7 @@ def _hint(takes: type[Struct]) -> str:
     return f"{text}; optional: {', '.join(others)}" if others else text
 
 
+@runtime_checkable
 class Tool(Protocol):
     """**Contract:** read-only tools may run beside each other; others run alone, in the order of the calls."""
 

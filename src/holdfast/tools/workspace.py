@@ -83,24 +83,25 @@ class WriteRace(ToolError):
 
 
 class Workspace:
-    """The roots a tool may touch. Relative paths start at the first one.
+    """The roots a tool may touch. Relative paths start at the first one; without a root every path is refused.
 
     **Contract:** every method raises `ToolError` and nothing else for what can be wrong with a path.
     """
 
-    def __init__(self, roots: Iterable[str | Path]) -> None:
+    def __init__(self, roots: Iterable[str | Path] = ()) -> None:
         if os.open not in os.supports_dir_fd:
             raise InputError(
                 "tools need a system that opens files relative to a directory (Linux, macOS, BSD)"
             )
         self.roots: tuple[str, ...] = tuple(dict.fromkeys(_real_root(root) for root in roots))
-        assert self.roots, "a workspace needs a root"
         self._identity = {root: _identity(os.stat(root)) for root in self.roots}  # noqa: PTH116
         self._cleared: dict[tuple[int, int], float] = {}
 
     def locate(self, path: str) -> WorkspacePath:
         """What a path refers to now, with links and `..` resolved. ACCESS_DENIED if it lies outside."""
         asked = _spelled(path)
+        if not self.roots:
+            raise ToolError("ACCESS_DENIED", f"`{asked}` cannot be opened: this agent has no folder")
         try:
             real = os.path.realpath(os.path.join(self.roots[0], path))  # noqa: PTH118
         except (OSError, ValueError, RecursionError):

@@ -14,7 +14,7 @@ from importlib.resources import files as package_files
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_log_session
+from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -57,7 +57,7 @@ class CodingSession:
         self.session = session = open_log_session(config, SYSTEM_PROMPT)
         skills = load_skills(config.root, config.skills)
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
-        self._gate = gate = SessionGate(config, session, workspace, state.shell)
+        self._gate = gate = config_gate(config, session, workspace, state.shell)
         budget, usual = RunBudget(config.limits), CallSettings()
         parent = ParentAgent(config, session, workspace, state, gate, budget, self._notice, config.tasks)
         self.agent = build_agent(

@@ -16,13 +16,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_log_session
+from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
 from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice, Replied, SubAgentNotice, SummaryMade, Watch, innermost
 from holdfast.agents.outcomes import Ask, Done, End, Stop
 from holdfast.agents.project_rules import read_rules, rule_changes
+from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
 from holdfast.events import UsageReported
 from holdfast.messages import Json, Usage
@@ -147,7 +148,7 @@ class SubAgent:
         self._tool_state = state = new_tool_state(
             config, session, snapshots=parent.tool_state.files.snapshots
         )
-        gate = SessionGate(config, session, parent.workspace, state.shell)
+        gate = config_gate(config, session, parent.workspace, state.shell)
         budget = RunBudget(limits)
         tools = self._tools()
         if (depth := parent.settings.depth - 1) > 0:

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, session_recall_tool
+from holdfast.agents.agent_tools import session_recall_tool
+from holdfast.agents.build import AgentConfig
 from holdfast.agents.coding.command_effects import (
     ChangeDetector,
     CommandEffects,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_log_session
+from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
 from holdfast.agents.coding.tool_state import new_tool_state
 from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
@@ -76,7 +76,7 @@ class RoleSession:
         workspace = Workspace([config.root])
         self.session = session = open_log_session(config, role.prompt)
         self.tool_state = state = new_tool_state(config, session)
-        gate = SessionGate(config, session, workspace, state.shell)
+        gate = config_gate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}
         own = [tool for tool in state.tools(config.responder) if tool.name in allowed]
         hand_over = hand_over_tool(lambda handover: find_faults(role, handover, self._iteration))

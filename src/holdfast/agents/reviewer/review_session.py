@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, build_agent, open_log_session, session_recall_tool
+from holdfast.agents.build import AgentConfig, build_agent, open_log_session
 from holdfast.agents.coding.headless import SignalHandler
 from holdfast.agents.limits import Spent
 from holdfast.agents.loop import run
@@ -127,7 +127,7 @@ class ReviewSession:
         self._watch = config.watch
         workspace = Workspace([review.root])
         self.session = session = open_log_session(config, SYSTEM)
-        tools = [*review_tools(review, workspace), session_recall_tool(session)]
+        tools = review_tools(review, workspace)
         self.agent = build_agent(
             config, session, tools, workspace, kept_data=RECORDED_DATA, watch=self._notice
         )

@@ -192,6 +192,8 @@ def call_context(
         place = workspace.locate(path) if path else None
         if place:
             path = (place.inner or ".") if place.root == workspace.roots[0] else place.path
+    if not workspace.roots:
+        return CallContext(path, is_read_only, lambda _: True, sandbox=sandbox)
     roots = (*workspace.roots, *map(os.path.realpath, folders))
     leads_out = partial(_leads_out, cwd=workspace.locate(cwd).path, roots=roots)
     has_repository = os.path.lexists(os.path.join(workspace.roots[0], ".git"))  # noqa: PTH118

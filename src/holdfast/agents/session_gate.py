@@ -1,0 +1,97 @@
+"""The gate before the calls of an agent: it asks for approval where that is needed, and the log keeps every answer.
+
+Rule: an answer holds for the session's log; after a restart the gate knows it from there.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+
+from holdfast.events import ApprovalGiven, AssistantReplied, Entry
+from holdfast.messages import ToolCall
+from holdfast.session import Session
+from holdfast.tools.envelope import ToolResult
+from holdfast.tools.permissions.gate import (
+    ApprovalAnswer,
+    ApprovalQuestion,
+    Approver,
+    PermissionGate,
+    call_context,
+    keep_nothing,
+)
+from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions
+from holdfast.tools.shell.shell import Shell
+from holdfast.tools.tool import Tool
+from holdfast.tools.workspace import Workspace
+
+Approve = Callable[[ToolCall], bool | Awaitable[bool]]
+"""Whether a call may be made. It is asked for tools that are not read-only, once for each call."""
+
+
+class SessionGate:
+    """`shell` is the one whose commands it lets through, for an agent that has one."""
+
+    def __init__(
+        self,
+        permissions: Permissions,
+        approver: Approver,
+        session: Session,
+        workspace: Workspace,
+        shell: Shell | None = None,
+        *,
+        mode: PermissionMode | None = None,
+        keep_rule: Callable[[str], None] = keep_nothing,
+    ) -> None:
+        self._configured = permissions
+        self._session = session
+        self._workspace = workspace
+        self._shell = shell
+        self.permission_gate = PermissionGate(permissions, approver, mode, keep_rule)
+
+    async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        shell = self._shell
+        context = call_context(
+            call,
+            self._workspace,
+            shell.place(self._workspace).path if shell else ".",
+            is_read_only=tool.is_read_only,
+            sandbox=shell.sandbox.state if shell else "missing",
+            folders=self._configured.folders,
+        )
+        checked = await self.permission_gate.check(call, context)
+        if checked.event:
+            self._session.record(checked.event)
+            if checked.event.decision == "pattern":
+                self._configured = self._configured.allowing(checked.event.rule)
+        if shell and call.name == "Bash":
+            # Commands run one after another, each right after this.
+            shell.access = checked.access
+            shell.is_access_fixed = self.permission_gate.mode == "plan"
+        return checked.refusal
+
+    def reset(self) -> None:
+        """Forget the answers of this log; the mode and rules for good stay."""
+        gate = self.permission_gate
+        self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode, gate.keep_rule)
+
+    def restore(self, entries: Sequence[Entry]) -> None:
+        """Take the answers of a person from the log."""
+        calls: dict[str, ToolCall] = {}
+        for entry in entries:
+            match entry.event:
+                case AssistantReplied(parts=parts):
+                    calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
+                case ApprovalGiven(call_id=call_id) as approval:
+                    self.permission_gate.restore(approval, calls.get(call_id))
+
+
+class FunctionApprover(Struct, frozen=True):
+    """Asks a function about each call."""
+
+    approve_call: Approve
+
+    async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
+        answer = self.approve_call(question.call)
+        is_approved = await answer if inspect.isawaitable(answer) else answer
+        return ApprovalAnswer("once" if is_approved else "deny")
