@@ -37,6 +37,7 @@ from holdfast.agents.tool_results import (
 )
 from holdfast.compaction.compact import BackgroundCompaction, Compaction, compact
 from holdfast.compaction.plan import plan_compaction
+from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Folded, SystemSet, ToolsSet, UsageReported, UserSaid
 from holdfast.messages import Text, ToolCall, Usage, joined_text
 from holdfast.models.catalogue import ModelEntry, request_cost
@@ -147,6 +148,11 @@ class Agent:
             named_model(model) if isinstance(model, str) else (model, ModelEntry(), False)
         )
         self._settings = request_settings or RequestSettings(entry=entry)
+        if limits and limits.dollars and self.model_entry.price is None and not is_local:
+            raise InputError(
+                f"the price of `{self.model.name}` is not known, so a limit in dollars cannot be kept",
+                hint="limit steps or tokens instead",
+            )
         self.session = session or _new_session(self.model, self.model_entry, system, store)
         if system and system != self.session.window.transcript.system:
             self.session.record(SystemSet(system))
@@ -361,5 +367,5 @@ class Agent:
 
 
 def _new_session(model: Model, entry: ModelEntry, system: str, store: Store | Path | str | None) -> Session:
-    """A session as large as the model's window, with folds that pay at its prices."""
+    """A session within the model's window, with folds that pay at its prices."""
     return Session(profile=model_profile(entry), system=system, tools=None, model=model.name, store=store)

@@ -46,7 +46,15 @@ async def run(agent: Agent, text: str = "") -> End:
 
 def run_sync(agent: Agent, text: str = "") -> End:
     """`run`, for programs without an event loop of their own. Ctrl-C ends it, and the log stays valid."""
-    return asyncio.run(run(agent, text))
+
+    async def run_and_close() -> End:
+        try:
+            return await run(agent, text)
+        finally:
+            # Connections belong to the event loop, which ends here.
+            await agent.aclose()
+
+    return asyncio.run(run_and_close())
 
 
 async def next_step(agent: Agent, before: Outcome) -> Outcome:

@@ -50,6 +50,12 @@ def choose_model(asked: str, config: Config, env: Mapping[str, str]) -> tuple[Mo
     chosen = resolve_model(name, catalogue, env)
     if chosen.missing(env):
         raise no_model_error(catalogue, env, chosen)
+    return _opened(chosen, name, catalogue, config, env)
+
+
+def _opened(
+    chosen: ResolvedModel, name: str, catalogue: Catalogue, config: Config, env: Mapping[str, str]
+) -> tuple[Model, ModelEntry, bool]:
     is_local = catalogue.providers[chosen.entry.provider].is_local
     entry = chosen.entry
     if not entry.window and is_local:
@@ -60,12 +66,19 @@ def choose_model(asked: str, config: Config, env: Mapping[str, str]) -> tuple[Mo
 
 
 def named_model(name: str) -> tuple[Model, ModelEntry, bool]:
-    """`choose_model`, for a program: without a configuration, by the name and the environment alone."""
-    return choose_model(name, Config(), os.environ)
+    """`choose_model`, for a program: by the name and the environment, without files."""
+    config, env = Config(), os.environ
+    catalogue, name = load_catalogue(config), model_name(name, config, env)
+    if not name:
+        raise ConfigError(
+            "no model is chosen",
+            hint=f'name it, `Agent("provider/name")`, or set `{MODEL_VARIABLE}`; `holdfast models` lists them',
+        )
+    return _opened(resolve_model(name, catalogue, env), name, catalogue, config, env)
 
 
 def model_profile(entry: ModelEntry) -> Profile:
-    """The profile `code` for a model: as large as its window, with folds that pay at its prices."""
+    """The profile `code` for a model: within its window, with folds that pay at its prices."""
     return resolve_profile(Config(), {}, model_window=entry.window, defaults=cache_prices(entry)).profile
 
 

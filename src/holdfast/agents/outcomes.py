@@ -32,11 +32,17 @@ class Done(Struct, frozen=True):
 
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class Ask(Struct, frozen=True):
     """A person must decide something before the run can continue."""
 
     question: str
+
+    def __str__(self) -> str:
+        return self.question
 
 
 RunStopReason = Literal[
@@ -45,9 +51,14 @@ RunStopReason = Literal[
 
 
 class Stop(Struct, frozen=True):
+    """Something ended the run before the model had an answer."""
+
     reason: RunStopReason
     sentence: str
     hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\nhint: {self.hint}" if self.hint else self.sentence
 
 
 Outcome = RunTools | Continue | Compact | Done | Ask | Stop

@@ -1,0 +1,229 @@
+"""Tools from functions: what the model is told of them, and what it reads of their results."""
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal, TypedDict
+
+import pytest
+
+from holdfast import Image, tool
+from holdfast.errors import InputError
+from holdfast.messages import Text
+from holdfast.tools.workspace import Workspace
+
+
+def answer(made, **arguments):
+    return asyncio.run(made.run(arguments, Workspace()))
+
+
+def text(made, **arguments) -> str:
+    return answer(made, **arguments).envelope.text
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Place:
+    street: str
+    number: int = 1
+
+
+class Range(TypedDict):
+    first: int
+    last: int
+
+
+@tool
+def search(query: str, limit: int = 10, kinds: list[str] = ["a"]) -> str:  # noqa: B006
+    """Search the shelf.
+
+    Longer words about it.
+
+    Args:
+        query: what to look for,
+            in plain words
+        limit (int, optional): how many at most
+
+    Returns:
+        the titles: one a line
+    """
+    return f"{query} {limit} {kinds}"
+
+
+def test_the_schema_comes_from_the_annotations_and_the_docstring() -> None:
+    assert search.name == "search"
+    assert search.definition.description == (
+        "Search the shelf.\n\nLonger words about it.\n\nReturns:\n    the titles: one a line"
+    )
+    assert search.definition.schema == {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "what to look for, in plain words"},
+            "limit": {"type": "integer", "description": "how many at most", "default": 10},
+            "kinds": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        "Looks.\n\npath: where to look",
+        "Looks.\n\n:param path: where to look\n:returns: nothing",
+        "Looks.\n\nParameters\n----------\n`path`: where to look",
+    ],
+)
+def test_parameters_are_described_in_any_of_the_usual_ways(docstring) -> None:
+    def look(path: str) -> None: ...
+
+    look.__doc__ = docstring
+    made = tool(look)
+    assert made.definition.schema["properties"]["path"]["description"] == "where to look"
+    assert made.definition.description.startswith("Looks.")
+    assert "where to look" not in made.definition.description
+
+
+def test_types_that_a_model_can_be_told() -> None:
+    @tool
+    def place(
+        colour: Colour,
+        mode: Literal["fast", "slow"],
+        at: Place,
+        span: Range,
+        note: Annotated[str, "a word about it"] = "",
+        maybe: int | None = None,
+    ) -> dict:
+        """Places it."""
+        return {"colour": colour.value, "street": at.street, "span": span, "mode": mode, "maybe": maybe}
+
+    schema = place.definition.schema
+    assert schema["properties"]["mode"]["enum"] == ["fast", "slow"]
+    assert schema["properties"]["at"]["properties"]["street"] == {"type": "string"}
+    assert schema["properties"]["note"]["description"] == "a word about it"
+    assert "$ref" not in str(schema)
+    given = {"colour": "red", "mode": "fast", "at": {"street": "x"}, "span": {"first": 1, "last": 2}}
+    assert text(place, **given) == (
+        '{"colour":"red","street":"x","span":{"first":1,"last":2},"mode":"fast","maybe":null}'
+    )
+
+
+def test_it_may_still_be_called_as_a_function() -> None:
+    assert search("tea", limit=2) == "tea 2 ['a']"
+    assert search.__name__ == "search"
+
+
+def test_arguments_are_typed_and_defaults_stay_as_they_are() -> None:
+    assert text(search, query="tea", limit="3") == "tea 3 ['a']"
+
+    @tool
+    def grow(values: list[int] = [1]) -> list[int]:  # noqa: B006
+        """Grows."""
+        values.append(2)
+        return values
+
+    assert text(grow) == text(grow) == "[1,2]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "needs the argument `query`"),
+        ({"query": "a", "limit": "many"}, "`limit` of search is wrong"),
+        ({"query": "a", "depth": 1}, "has no argument `depth`"),
+    ],
+)
+def test_wrong_arguments_are_an_error_that_the_model_reads(arguments, words) -> None:
+    result = answer(search, **arguments)
+    assert result.is_error
+    assert words in result.envelope.text
+
+
+def test_an_exception_is_an_error_that_the_model_reads() -> None:
+    @tool
+    def fail() -> None:
+        """Fails."""
+        raise LookupError("no such column: prize")
+
+    result = answer(fail)
+    assert result.is_error
+    assert "fail failed: LookupError: no such column: prize" in result.envelope.text
+
+
+def test_a_coroutine_runs_on_the_loop_and_a_function_in_a_thread() -> None:
+    @tool
+    async def here() -> bool:
+        """Here."""
+        return threading.current_thread() is threading.main_thread()
+
+    @tool
+    def there() -> bool:
+        """There."""
+        return threading.current_thread() is threading.main_thread()
+
+    assert (text(here), text(there)) == ("true", "false")
+
+
+def test_results_of_every_kind() -> None:
+    values = iter(
+        [None, "", "words", [1, {"a": None}], Place("x"), object(), Image("image/png", data="aGk=")]
+    )
+
+    @tool(is_read_only=True)
+    def give() -> object:
+        """Gives."""
+        return next(values)
+
+    assert give.is_read_only
+    assert [text(give) for _ in range(5)] == [
+        "(no output)",
+        "(no output)",
+        "words",
+        '[1,{"a":null}]',
+        '{"street":"x","number":1}',
+    ]
+    assert text(give).startswith('"<object object')
+    assert answer(give).parts == (Text("(no output)"), Image("image/png", data="aGk="))
+
+
+def test_name_and_description_may_be_given() -> None:
+    @tool(name="look-up", description="Looks it up.")
+    def f(word: str) -> str:
+        return word
+
+    assert (f.name, f.definition.description) == ("look-up", "Looks it up.")
+
+
+def refused(function, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        tool(**options)(function) if options else tool(function)
+    return str(caught.value)
+
+
+def test_what_cannot_be_a_tool_is_refused_in_a_sentence() -> None:
+    def silent(a: str) -> None: ...
+
+    def bare(a) -> None:
+        """Bare."""
+
+    def many(*all_: str) -> None:
+        """Many."""
+
+    def odd(a: threading.Lock) -> None:
+        """Odd."""
+
+    def unknown(a: "Nowhere") -> None:  # noqa: F821
+        """Unknown."""
+
+    assert "does not say what it does\nhint: write a docstring" in refused(silent)
+    assert "parameter `a` of the tool `bare` has no type\nhint: annotate it" in refused(bare)
+    assert "`all_` of the tool `many` cannot be given by name" in refused(many)
+    assert "has a type that no model can be told" in refused(odd)
+    assert "annotations of the tool `unknown` cannot be read" in refused(unknown)
+    assert "`two words` cannot be the name of a tool" in refused(silent, name="two words")
+    assert "`<lambda>` cannot be the name of a tool" in refused(lambda: None)
