@@ -8,13 +8,13 @@ import os
 import sys
 
 from google import genai
-from google.genai import errors
+from google.genai import errors, types
 
 import holdfast
 from tools import GEMINI_TOOLS, run_tool
 
 
-async def main(question: str) -> str:
+async def main(question: str) -> str | None:
     client, model = genai.Client(), os.environ.get("GEMINI_MODEL", "gemini-3-flash")
     with holdfast.Session(
         budget="128k", system="You are brief.", tools=GEMINI_TOOLS, store="agent.db"
@@ -22,7 +22,7 @@ async def main(question: str) -> str:
         session.append({"role": "user", "parts": [{"text": question}]})
         while True:
             packed = await session.apack()
-            config = {"system_instruction": packed.system, "tools": packed.tools}
+            config = types.GenerateContentConfig(system_instruction=packed.system, tools=packed.tools)
             try:
                 reply = await client.aio.models.generate_content(
                     model=model, contents=packed.messages, config=config
@@ -35,7 +35,7 @@ async def main(question: str) -> str:
             calls = reply.function_calls or []
             for call in calls:
                 if not session.answer(call):
-                    answer = {"output": run_tool(call.name, call.args)}
+                    answer = {"output": run_tool(call.name or "", call.args or {})}
                     response = {"id": call.id, "name": call.name, "response": answer}
                     session.append({"role": "user", "parts": [{"functionResponse": response}]})
             if not calls:

@@ -26,7 +26,7 @@ with holdfast.Session(
                 continue
             raise
         session.append(reply)  # the message, with its usage
-        calls = reply.choices[0].message.tool_calls or []
+        calls = [call for call in reply.choices[0].message.tool_calls or [] if call.type == "function"]
         for call in calls:
             if not session.answer(call):  # Recall is answered by the session
                 text = run_tool(call.function.name, json.loads(call.function.arguments))

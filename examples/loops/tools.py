@@ -1,5 +1,6 @@
 """Two small tools, and the same definitions in the form that each provider wants."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 TOOLS = [
@@ -39,13 +40,13 @@ GEMINI_TOOLS = [
 ]
 
 
-def run_tool(name: str, arguments: dict[str, str]) -> str:
+def run_tool(name: str, arguments: Mapping[str, object]) -> str:
     """The answer of a tool; what went wrong is an answer too."""
     try:
         if name == "list_files":
-            return "\n".join(sorted(entry.name for entry in Path(arguments["folder"]).iterdir()))
+            return "\n".join(sorted(entry.name for entry in Path(str(arguments["folder"])).iterdir()))
         if name == "read_file":
-            return Path(arguments["path"]).read_text("utf-8")
+            return Path(str(arguments["path"])).read_text("utf-8")
         return f"there is no tool {name}"
     except (OSError, KeyError, UnicodeDecodeError) as error:
         return f"{type(error).__name__}: {error}"

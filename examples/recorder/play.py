@@ -69,7 +69,12 @@ def _answer(call_id: str, call: Call, workspace: Workspace, played: Played) -> N
     told = f"{call.name} {call.arguments} gave\n{result.text}"
     assert result.error == call.fails, f"unexpected {'failure' if result.error else 'success'}: {told}"
     assert call.expect in result.text, f"no {call.expect!r} where the script claims it: {told}"
-    message = {"role": "tool", "content": result.text, "tool_call_id": call_id, "name": call.name}
+    message: dict[str, object] = {
+        "role": "tool",
+        "content": result.text,
+        "tool_call_id": call_id,
+        "name": call.name,
+    }
     if result.error:
         message["is_error"] = True
     played.add(message, TOOL_SECONDS)

@@ -5,6 +5,7 @@ Rule: nothing leaves the process without passing it. A pack that fails is our fa
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import Any
 
 from msgspec import Struct
 
@@ -31,13 +32,16 @@ class PackRecord(Struct, frozen=True):
 
 
 class Packed(Struct, frozen=True, dict=True):
-    """A request's messages, ready to send, and the account of what they leave out."""
+    """A request's messages, ready to send, and the account of what they leave out.
+
+    Messages, system and tools are plain dicts, typed so that the provider's SDK takes them.
+    """
 
     provider: Provider
-    messages: list[WireDict]
-    system: list[WireDict] | None
+    messages: list[Any]
+    system: Any
     """Anthropic's `system` field, Gemini's `system_instruction`; None for OpenAI, which has system messages."""
-    tools: list[WireDict]
+    tools: list[Any]
     tokens: int
     """Tokens of the whole request: messages, system prompt and tools."""
     make_record: Callable[[], PackRecord]

@@ -6,7 +6,7 @@ Rule: it owns no state that the log does not hold; closing it and opening the sa
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from msgspec.structs import replace
 
@@ -172,7 +172,7 @@ class Session:
         return self._to or self._detected or "openai"
 
     @property
-    def tools(self) -> list[WireDict]:
+    def tools(self) -> list[Any]:
         """The tools that a request carries, Recall among them, in the session's format."""
         return FORMATS[self.to].write_tools(self.window.transcript.tools)
 

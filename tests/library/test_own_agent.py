@@ -263,3 +263,8 @@ def test_the_built_in_agents_are_made_of_the_same() -> None:
     assert build.Agent is holdfast.Agent
     assert build.Session is holdfast.Session
     assert coding_session.run is role_session.run is review_session.run is holdfast.run
+
+
+def test_the_page_shows_the_analyst_as_it_is() -> None:
+    page = (ANALYST.parents[1] / "docs" / "your-own-agent.md").read_text("utf-8")
+    assert ANALYST.read_text("utf-8") in page
