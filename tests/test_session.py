@@ -450,8 +450,8 @@ def test_a_message_that_is_none_gets_a_sentence():
 @pytest.mark.parametrize("role", ["user", "assistant", "system"])
 def test_a_list_without_text_names_the_message_and_not_its_role(role, content):
     with pytest.raises(InputError) as raised:
-        holdfast.pack([{"role": "robot", "content": "beep"}, {"role": role, **content}])
-    assert raised.value.message == f"the list of messages has no text in message 1 (`{role}`)"
+        holdfast.pack([{"role": role, **content}])
+    assert raised.value.message == f"the list of messages has no text in message 0 (`{role}`)"
     assert raised.value.hint == "`content` must be a non-empty string or a list of parts"
 
 

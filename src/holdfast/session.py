@@ -147,6 +147,10 @@ class Session:
         It continues as it was: the next pack is the one that the first session would have made. Settings given here
         take the place of those it had; weights of your own must be given again.
         """
+        if isinstance(store, Path | str) and not Path(store).exists():
+            raise NotFound(
+                f"there is no store `{store}` to resume from", hint="begin one with `Session(store=…)`"
+            )
         opened = SqliteStore(store) if isinstance(store, Path | str) else store
         try:
             found = newest_log(opened) if log == "newest" else Log.open(opened, log).id

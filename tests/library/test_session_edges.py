@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 import holdfast
-from holdfast.errors import InputError
+from holdfast.errors import HoldfastError, InputError
 from holdfast.events import LogStarted, OverflowReported
 from holdfast.log import Log
 from holdfast.packing.profile import CODE
@@ -197,3 +197,42 @@ def test_a_blocked_prompt_is_a_response_without_a_reply():
     session.append(blocked)
     assert session.report(blocked) is False
     assert session.log.info.entries == before
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            {"object": "chat.completion.chunk", "choices": [{"delta": {"content": "H"}}]},
+            "a piece of a streamed",
+        ),
+        ({"object": "chat.completion", "choices": []}, "a response without a choice"),
+        ({"role": "human", "content": "Hello."}, "the role `human`, which no provider knows"),
+    ],
+)
+def test_what_holds_no_message_is_refused(message, words) -> None:
+    session = holdfast.Session()
+    with pytest.raises(HoldfastError, match=words) as caught:
+        session.append(message)
+    assert caught.value.hint
+    assert not session.window.transcript.items
+
+
+def test_a_store_that_is_not_there_is_not_made_by_resuming(tmp_path) -> None:
+    with pytest.raises(HoldfastError, match="there is no store"):
+        holdfast.Session.resume(tmp_path / "typo.db")
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_a_name_that_gemini_refuses() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "3d view", "arguments": "{}"}}
+    said = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "seen"},
+    ]
+    parts = [part for content in holdfast.pack(said, to="gemini").messages for part in content["parts"]]
+    assert parts[1]["functionCall"]["name"] == parts[2]["functionResponse"]["name"] == "_3d_view"
+    tool = {"name": "3d view", "input_schema": {"type": "object"}}
+    with pytest.raises(HoldfastError, match="Gemini takes no function with the name `3d view`"):
+        holdfast.pack(said, tools=[tool], to="gemini")

@@ -144,14 +144,12 @@ def test_what_has_no_place_is_counted() -> None:
         {"role": "user", "content": [{"type": "text", "text": "hear"}, {"type": "input_audio", "input_audio": {}}]},
         {"role": "assistant", "content": ""},
         {"role": "assistant", "content": None, "reasoning_content": "only a thought"},
-        {"role": "critic", "content": "?"},
         {"role": "user", "content": ""},
     ])  # fmt: skip
     assert len(messages_of(recording)) == 1
     assert recording.notes == (
         "left out: `input_audio` blocks (1)",
         "left out: assistant messages with neither text nor call (2)",
-        "left out: messages with the unknown role `critic` (1)",
         "left out: empty user messages (1)",
     )
 
@@ -237,7 +235,7 @@ def test_lone_surrogates_of_a_program_are_replaced_and_said() -> None:
     [
         ([{"content": "who?"}], "message 0 has no `role`"),
         ([{"role": "user", "content": object()}], "something that JSON cannot"),
-        ([{"role": "critic", "content": "?"}], "no message with a known role"),
+        ([{"role": "critic", "content": "?"}], "message 0 has the role `critic`, which no provider knows"),
     ],
 )
 def test_wrong_messages_are_refused_in_one_sentence(messages: Any, words: str) -> None:

@@ -8,10 +8,12 @@ that follows; else to a part of its own, a thought or an empty text.
 """
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Event, ToolReturned
 from holdfast.messages import (
     AssistantMessage,
@@ -45,6 +47,7 @@ from holdfast.wire.foreign_json import Losses, count, items, obj, text
 
 MADE_ID = "gemini-call-"
 """How an id begins that was made for a call without one."""
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _STANDARD = str.maketrans("-_", "+/")
 """The SDK writes bytes in the alphabet for URLs, which no other provider reads."""
 
@@ -199,7 +202,13 @@ def to_gemini(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ())
 
 
 def gemini_tools(tools: Sequence[ToolDefinition]) -> list[WireDict]:
-    """One tool with all functions."""
+    """One tool with all functions. Raises InputError for a name that Gemini refuses."""
+    for tool in tools:
+        if not _NAME.fullmatch(tool.name):
+            raise InputError(
+                f"Gemini takes no function with the name `{tool.name}`",
+                hint="a name begins with a letter or `_`, and has letters, digits and `_.:-`, 128 at most",
+            )
     functions = [
         {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema}
         for tool in tools
@@ -251,7 +260,10 @@ def _model_parts(message: AssistantMessage) -> list[WireDict]:
             signed = opaque if len(opaque) == 1 else signed
             continue
         if isinstance(part, ToolCall):
-            call: WireDict = {"name": part.name, "args": {"raw": part.raw} if part.raw else part.arguments}
+            call: WireDict = {
+                "name": _legal(part.name),
+                "args": {"raw": part.raw} if part.raw else part.arguments,
+            }
             parts.append({"functionCall": _with_id(call, part.id), **signed})
         elif part.text:
             parts.append({"text": part.text, **signed})
@@ -270,9 +282,17 @@ def _opaque(thinking: Thinking) -> WireDict:
 
 def _result_parts(message: ToolMessage) -> list[WireDict]:
     key = "error" if message.error else "output"
-    response: WireDict = {"name": message.name or "unknown", "response": {key: joined_text(message.parts)}}
+    response: WireDict = {
+        "name": _legal(message.name or "unknown"),
+        "response": {key: joined_text(message.parts)},
+    }
     pictures = [part for one in message.parts if isinstance(one, Image) for part in _user_part(one)]
     return [{"functionResponse": _with_id(response, message.call_id)}, *pictures]
+
+
+def _legal(name: str) -> str:
+    """The name of a function that was called elsewhere, as Gemini takes it."""
+    return name if _NAME.fullmatch(name) else f"_{re.sub(r'[^a-zA-Z0-9_.:-]', '_', name)}"[:128]
 
 
 def _with_id(value: WireDict, call_id: str) -> WireDict:

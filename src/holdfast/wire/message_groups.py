@@ -9,6 +9,7 @@ from holdfast.errors import InputError, suggest
 from holdfast.events import Event, SystemSet, ToolReturned
 from holdfast.messages import Json
 from holdfast.wire.content_blocks import CallNames
+from holdfast.wire.foreign_json import items, obj
 from holdfast.wire.message_lists import check_roles, distinct_format, is_message
 from holdfast.wire.responses import is_reply_item
 from holdfast.wire.sdk_objects import ProviderResponse, read_response
@@ -26,6 +27,7 @@ def message_groups(messages: list[Json]) -> Iterator[tuple[int, list[Json], Prov
             yield at - len(group), group, None
             group = []
         if (response := read_response(message)) is not None:
+            _check_response(message, response, at)
             # Items of tools of the provider's own hold nothing for us.
             known = [item for item in response.messages if is_message(item)]
             if known:
@@ -38,6 +40,18 @@ def message_groups(messages: list[Json]) -> Iterator[tuple[int, list[Json], Prov
             yield at, [message], None
     if group:
         yield len(messages) - len(group), group, None
+
+
+def _check_response(message: Json, response: ProviderResponse, at: int) -> None:
+    """Raise InputError for a piece of a streamed reply, and for a chat completion without a choice."""
+    choices = items(obj(message).get("choices"))
+    if any("delta" in obj(choice) for choice in choices):
+        raise InputError(
+            f"message {at} is a piece of a streamed reply",
+            hint="append the reply once it is whole: `stream.get_final_completion()`",
+        )
+    if response.format == "openai" and not choices:
+        raise InputError(f"message {at} is a response without a choice", hint="ask the model again")
 
 
 def joined_prompts(system: str, events: Sequence[Event]) -> list[Event]:

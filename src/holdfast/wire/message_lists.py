@@ -333,6 +333,12 @@ def check_roles(messages: list[Json], called: str, start: int = 0) -> None:
         if not is_message(message):
             what = "has no `role`" if isinstance(message, dict) else f"is of type `{type(message).__name__}`"
             raise InputError(f"{called.format(number)} {what}", hint=_nearest(message))
+        role = message.get("role")
+        if role is not None and role not in (*OPENAI_ROLES, "model"):
+            raise InputError(
+                f"{called.format(number)} has the role `{str(role)[:40]}`, which no provider knows",
+                hint=f"the roles are {', '.join(OPENAI_ROLES)}, and Gemini's `model`",
+            )
 
 
 def _nearest(value: object) -> str:
