@@ -13,6 +13,7 @@ import holdfast
 from holdfast.errors import InputError, NotFound
 from holdfast.events import OverflowReported, UsageReported
 from holdfast.packing.profile import CODE
+from holdfast.store import SqliteStore
 from library.test_session_messages import QUESTION, REPLY, RESULT, chat_reply
 
 TOO_LONG = (
@@ -167,6 +168,7 @@ def test_a_format_that_was_detected_is_known_after_a_restart(tmp_path):
 
 
 def test_a_store_without_a_session_says_how_to_begin_one(tmp_path):
+    SqliteStore(tmp_path / "agent.db").close()
     with pytest.raises(NotFound, match="no session to resume") as raised:
         holdfast.Session.resume(tmp_path / "agent.db")
     assert "Session(store=" in raised.value.hint

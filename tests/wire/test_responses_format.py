@@ -1,5 +1,7 @@
 """Items of the OpenAI Responses API: read as they come from the SDK, and written so that reading gives the same."""
 
+from contextlib import suppress
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -37,6 +39,7 @@ from wire_conversations import (
     write_checked,
 )
 
+from holdfast.errors import InputError
 from holdfast.messages import (
     AssistantMessage,
     Image,
@@ -331,5 +334,7 @@ FIELDS = "content call_id name arguments output input summary encrypted_content"
     )
 )
 def test_fields_of_any_type_are_read(item):
-    for event in events_from_messages([item], "responses"):
-        msgspec.json.encode(event)
+    """Read, or refused in a sentence: a role that no provider knows."""
+    with suppress(InputError):
+        for event in events_from_messages([item], "responses"):
+            msgspec.json.encode(event)
