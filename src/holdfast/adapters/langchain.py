@@ -16,7 +16,7 @@ from holdfast.store import Store
 from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses, obj
 
-require("langchain", "1.4.0")
+require("langchain", "1.3.0")
 
 from langchain.agents.middleware import AgentMiddleware  # noqa: E402 - only if it is there
 from langchain_core.exceptions import ContextOverflowError  # noqa: E402
