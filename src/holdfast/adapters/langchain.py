@@ -62,30 +62,26 @@ class HoldfastMiddleware(AgentMiddleware):
             return handler(request)
         conversation = self._conversation(request)
         try:
-            return handler(_packed(conversation, request))
+            response = handler(_packed(conversation, request))
         except Exception as error:
             if not _is_overflow(conversation, error):
                 raise
-        return handler(_packed(conversation, request))
+            response = handler(_packed(conversation, request))
+        _record_last_reply(conversation, request, response)
+        return response
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         if not request.messages:
             return await handler(request)
         conversation = self._conversation(request)
         try:
-            return await handler(await asyncio.to_thread(_packed, conversation, request))
+            response = await handler(await asyncio.to_thread(_packed, conversation, request))
         except Exception as error:
             if not _is_overflow(conversation, error):
                 raise
-        return await handler(await asyncio.to_thread(_packed, conversation, request))
-
-    def after_agent(self, state: Any, runtime: Any) -> None:  # noqa: ARG002 - the hook's arguments
-        """Record the last reply: no request follows that would."""
-        messages = state["messages"]
-        conversation = self.conversations.get(ensure_config(), messages)
-        known = conversation.session.window.transcript
-        rest = messages[len(opening_prompts(messages)) :]
-        conversation.follow(rest, system=known.system, tools=known.tools)
+            response = await handler(await asyncio.to_thread(_packed, conversation, request))
+        await asyncio.to_thread(_record_last_reply, conversation, request, response)
+        return response
 
     def _conversation(self, request: Any) -> FrameworkConversation[Any]:
         # The state has what Recall sees too; other middleware may have changed the request.
@@ -183,10 +179,22 @@ def _thread(config: RunnableConfig) -> str:
 
 
 def _packed(conversation: FrameworkConversation[Any], request: Any) -> Any:
-    said = system_text(request.system_message) if request.system_message else ""
-    packed = conversation.pack(request.messages, system=said, tools=_definitions(request.tools))
-    system = request.system_message if packed.system == said else SystemMessage(packed.system)
+    beside = _beside(request)
+    packed = conversation.pack(request.messages, **beside)
+    system = request.system_message if packed.system == beside["system"] else SystemMessage(packed.system)
     return request.override(messages=packed.messages, system_message=system)
+
+
+def _record_last_reply(conversation: FrameworkConversation[Any], request: Any, response: Any) -> None:
+    """Record the reply that ends a run. Any other is recorded by the request that follows it."""
+    if not any(getattr(message, "tool_calls", ()) for message in response.result):
+        conversation.follow([*request.messages, *response.result], **_beside(request))
+
+
+def _beside(request: Any) -> dict[str, Any]:
+    """What a request has besides its messages."""
+    said = system_text(request.system_message) if request.system_message else ""
+    return {"system": said, "tools": _definitions(request.tools)}
 
 
 def _is_overflow(conversation: FrameworkConversation[Any], error: Exception) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import (
@@ -46,6 +47,7 @@ from holdfast.events import (
 from holdfast.messages import AssistantMessage, Text, Thinking, ToolCall, Usage
 from holdfast.recall import RECALL_TOOL
 from holdfast.tokenizers import counter_for_model
+from holdfast.views import path
 
 ROOT = Path(__file__).parents[3]
 BUDGET = 16_000
@@ -480,6 +482,36 @@ def test_a_middleware_before_ours_may_set_the_system_message() -> None:
         asked("Ready?")
     )
     assert other.sent[0][0] == prompt
+
+
+class Edits(AgentMiddleware):
+    """Hides a number in each request, and in each reply, as one for personal data does."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        hidden = [
+            m.model_copy(update={"content": m.content.replace("8123", "****")}) for m in request.messages
+        ]
+        return handler(request.override(messages=hidden))
+
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ARG002
+        reply = state["messages"][-1]
+        return {"messages": [reply.model_copy(update={"content": f"{reply.content} (checked)"})]}
+
+
+def test_other_middleware_may_edit_requests_and_replies() -> None:
+    steps = [*reads(0, 40), AIMessage("Done."), AIMessage("Yes.")]
+    model, middleware = scripted(*steps), HoldfastMiddleware(budget=BUDGET)
+    agent = create_agent(model, [read_part], middleware=[Edits(), middleware], checkpointer=InMemorySaver())
+    agent.invoke(asked("The port is 8123."), thread("a"))
+    agent.invoke(asked("Was it 8123?"), thread("a"))
+    assert model.sent[-1][0].text == "The port is ****."
+    assert [message.text for message in model.sent[-1][-2:]] == ["Done. (checked)", "Was it ****?"]
+    assert all(tokens(sent) < BUDGET for sent in model.sent)
+    # The reply that was edited after it was recorded is taken back, and nothing else: folds stay.
+    conversation = middleware.conversations.get(thread("a"), [])
+    events = [entry.event for entry in path(conversation.session.log.entries())]
+    assert found(events, Folded) == found(log_of(middleware, "a"), Folded) != []
+    assert len(found(log_of(middleware, "a"), Rewound)) == 1
 
 
 def test_a_trimmer_in_a_chain() -> None:
