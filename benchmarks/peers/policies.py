@@ -19,15 +19,18 @@ LEARNING = ("headroom",)
 """Peers that keep statistics of what they compressed: a process of its own for each recording."""
 
 
-def start(peer: str, variant: str, task: Task) -> ProcessPolicy:
-    """A variant of a peer for one recording. Raises InputError where its environment is not set up."""
+def start(peer: str, variant: str, task: Task, *, module: str = "") -> ProcessPolicy:
+    """A variant of a peer for one recording. Raises InputError where its environment is not set up.
+
+    `module` is the adapter, where it is not named as the environment is.
+    """
     python = interpreter(peer)
     if not python.exists():
         raise InputError(
             f"the environment of the peer `{peer}` is not set up",
             hint="python benchmarks/peers/run.py --set-up-only",
         )
-    command = [str(python), "-m", f"peers.adapters.{peer}"]
+    command = [str(python), "-m", f"peers.adapters.{module or peer}"]
     policy = ProcessPolicy(task, command, variant, reuse=peer not in LEARNING)
     with suppress(PeerError):
         # Now, so that loading the library is not the time of the first request, which repeats a failure.
@@ -67,6 +70,11 @@ def _plan(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
     return NamedPolicy(name, partial(start, peer, variant), f"{pins(peer)}: {about}")
 
 
+def _ours(name: str, peer: str, about: str) -> NamedPolicy:
+    """Our own adapter inside a peer, in the environment of that peer."""
+    return NamedPolicy(name, partial(start, peer, "holdfast", module=name), f"{pins(peer)}: {about}")
+
+
 def _fitted(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
     return NamedPolicy(
         name, partial(start_fitted, peer, variant), f"{pins(peer)}: {about}, then newest that fits"
@@ -104,6 +112,9 @@ langchain_clear = _plan(
     "clear",
     "ClearToolUsesEdit at 0.5 of the budget (100 000 of 200 000), keep 3",
 )
+holdfast_langchain = _ours(
+    "holdfast_langchain", "langchain", "HoldfastMiddleware with the profile code, budget = budget"
+)
 headroom = _plan("headroom", "headroom", "compress", "compress, model_limit = budget, offline")
 headroom_newest = _fitted(
     "headroom_newest", "headroom", "compress", "compress, model_limit = budget, offline"
@@ -135,6 +146,7 @@ ALL = (
     langchain_summary,
     langchain_summary_capped,
     langchain_clear,
+    holdfast_langchain,
     headroom,
     headroom_newest,
     leancontext,

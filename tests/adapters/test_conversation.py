@@ -140,6 +140,21 @@ def test_more_conversations_than_are_kept_open(tmp_path) -> None:
     assert kept.get("c0").pack(given) == first
 
 
+def test_two_processes_take_turns_with_one_conversation(tmp_path) -> None:
+    """As behind a web server: whoever is asked has the whole list, and may have an older view of the log."""
+    workers = [started(tmp_path), started(tmp_path)]
+    given = history(1)
+    for number in range(1, 30):
+        given += step(number)
+        sent = workers[number % 2].get("a").pack(given, tools=[RECALL_TOOL])
+        calls = [c["id"] for m in sent.messages for c in m.get("tool_calls") or ()]
+        assert calls == [f"call_{n}" for n in range(number + 1)][-len(calls) :]
+    conversation = started(tmp_path).get("a")
+    assert len(events(conversation, AssistantReplied)) == 30
+    assert events(conversation, Folded)
+    assert not events(conversation, Rewound)
+
+
 def test_one_store_holds_conversations_apart(tmp_path) -> None:
     kept = started(tmp_path)
     kept.get("a").pack([{"role": "user", "content": "The port is 8123."}])

@@ -120,6 +120,7 @@ class FrameworkConversation(Generic[M]):
     def _follow(
         self, messages: Sequence[M], system: str, tools: tuple[ToolDefinition, ...]
     ) -> "list[_Original[M]]":
+        self._catch_up()
         originals: list[_Original[M]] = []
         turns: list[Event] = []
         said = [system] if system else []
@@ -138,6 +139,13 @@ class FrameworkConversation(Generic[M]):
         self._set_up("\n\n".join(said), tools)
         self._record(turns, same)
         return originals
+
+    def _catch_up(self) -> None:
+        """Take in what another process recorded of this conversation meanwhile."""
+        window = self.session.window
+        self.session.catch_up()
+        if self.session.window is not window:
+            self._known = self._turns_in_log()
 
     def _same_turns(self, events: Sequence[Event]) -> int:
         """How many turns of the log are those the list begins with."""
