@@ -171,8 +171,8 @@ def _request_event(part: Any) -> UserSaid | ToolReturned | None:
     """What a part of a request says; None for one that only sets something."""
     match part.part_kind:
         case "user-prompt":
-            parts = _content_parts(part.content)
-            return UserSaid(parts, origin_of(parts))
+            parts = tuple(p for p in _content_parts(part.content) if p != Text(""))
+            return UserSaid(parts, origin_of(parts)) if parts else None
         case "tool-return":
             content = part.content_items(mode="str", wrap_if_error=False)
             is_error = part.outcome in ERROR_OUTCOMES
@@ -209,7 +209,7 @@ def _reply_event(response: ModelResponse) -> AssistantReplied:
     usage = Usage(
         counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens
     )
-    parts = tuple(map(_reply_part, response.parts))
+    parts = tuple(part for part in map(_reply_part, response.parts) if part != Text(""))
     return AssistantReplied(parts, response.model_name or "", usage if usage.prompt else None)
 
 
