@@ -132,6 +132,7 @@ agent_framework = _plan(
     "context_window",
     "ContextWindowCompactionStrategy at 0.5 and 0.8 of the budget",
 )
+holdfast_agent_framework = _ours("agent_framework", "HoldfastContextProvider")
 strands_window = _plan(
     "strands_window", "strands", "window", "sliding window of 40 messages, model window = budget"
 )
@@ -152,6 +153,7 @@ ALL = (
     pydantic_ai_harness,
     holdfast_pydantic_ai,
     agent_framework,
+    holdfast_agent_framework,
     strands_window,
     strands_auto,
 )

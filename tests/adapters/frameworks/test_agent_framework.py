@@ -268,6 +268,22 @@ def test_a_second_overflow_and_other_errors_are_raised(is_streamed) -> None:
         assert len(script.requests) == requests
 
 
+def test_a_stream_that_has_begun_is_not_begun_again() -> None:
+    class Broken(Script):
+        async def _updates(
+            self, messages: Sequence[Message], options: Any
+        ) -> AsyncIterator[ChatResponseUpdate]:
+            async for update in super()._updates(messages, options):
+                yield update
+            raise TooLong
+
+    script = Broken(says("Hello."), says("never"))
+    agent = agent_of(script, HoldfastContextProvider("32k"))
+    with pytest.raises(TooLong):
+        asyncio.run(streamed(agent, "Hello.", agent.create_session()))
+    assert len(script.requests) == 1
+
+
 def test_a_restored_session_sends_the_same_and_records_nothing_twice(tmp_path) -> None:
     def script_of_two_runs() -> Script:
         return Script(*(reads(number) for number in range(25)), says("Done."), says("Yes."))
