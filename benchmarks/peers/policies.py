@@ -22,7 +22,7 @@ LEARNING = ("headroom",)
 def start(peer: str, variant: str, task: Task, *, module: str = "") -> ProcessPolicy:
     """A variant of a peer for one recording. Raises InputError where its environment is not set up.
 
-    `module` is the adapter, where it is not named as the environment is.
+    `module` is the adapter, where it is not named after the peer.
     """
     python = interpreter(peer)
     if not python.exists():
@@ -66,13 +66,14 @@ def start_fitted(peer: str, variant: str, task: Task) -> Fitted:
     return Fitted(start(peer, variant, task), task)
 
 
-def _plan(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
-    return NamedPolicy(name, partial(start, peer, variant), f"{pins(peer)}: {about}")
+def _plan(name: str, peer: str, variant: str, about: str, module: str = "") -> NamedPolicy:
+    return NamedPolicy(name, partial(start, peer, variant, module=module), f"{pins(peer)}: {about}")
 
 
-def _ours(name: str, peer: str, about: str) -> NamedPolicy:
-    """Our own adapter inside a peer, in the environment of that peer."""
-    return NamedPolicy(name, partial(start, peer, "holdfast", module=name), f"{pins(peer)}: {about}")
+def _ours(peer: str, about: str) -> NamedPolicy:
+    """Our adapter for a framework, inside that framework."""
+    name = f"holdfast_{peer}"
+    return _plan(name, peer, "holdfast", f"{about}, profile code, budget = budget", module=name)
 
 
 def _fitted(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
@@ -112,9 +113,7 @@ langchain_clear = _plan(
     "clear",
     "ClearToolUsesEdit at 0.5 of the budget (100 000 of 200 000), keep 3",
 )
-holdfast_langchain = _ours(
-    "holdfast_langchain", "langchain", "HoldfastMiddleware with the profile code, budget = budget"
-)
+holdfast_langchain = _ours("langchain", "HoldfastMiddleware")
 headroom = _plan("headroom", "headroom", "compress", "compress, model_limit = budget, offline")
 headroom_newest = _fitted(
     "headroom_newest", "headroom", "compress", "compress, model_limit = budget, offline"
@@ -127,12 +126,14 @@ pydantic_ai_harness = _plan(
     "tiers",
     "TieredCompaction to 0.8 of the budget with the recommended tiers, rule-based model",
 )
+holdfast_pydantic_ai = _ours("pydantic_ai", "the capability Holdfast")
 agent_framework = _plan(
     "agent_framework",
     "agent_framework",
     "context_window",
     "ContextWindowCompactionStrategy at 0.5 and 0.8 of the budget",
 )
+holdfast_agent_framework = _ours("agent_framework", "HoldfastContextProvider")
 strands_window = _plan(
     "strands_window", "strands", "window", "sliding window of 40 messages, model window = budget"
 )
@@ -152,7 +153,9 @@ ALL = (
     leancontext,
     leancontext_newest,
     pydantic_ai_harness,
+    holdfast_pydantic_ai,
     agent_framework,
+    holdfast_agent_framework,
     strands_window,
     strands_auto,
 )

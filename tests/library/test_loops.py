@@ -39,7 +39,8 @@ def responses(step: tuple[str, dict] | str, number: int) -> dict:
         item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
         output = [item]
     else:
-        reasoning = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": f"opaque-{number}"}
+        sealed = {"summary": [], "encrypted_content": f"opaque-{number}"}
+        reasoning = {"type": "reasoning", "id": f"rs_{number}", **sealed}
         call = {"type": "function_call", "call_id": f"call_{number}", "name": step[0]}
         output = [reasoning, {**call, "arguments": json.dumps(step[1]), "status": "completed"}]
     usage = {"input_tokens": 50, "output_tokens": 5, "total_tokens": 55}

@@ -59,22 +59,24 @@ class ContextWindow:
             return Answer([])
         # In place: the library's loop hands the same list over in each round, and keeps its marks there.
         wait_for(self._client.get_response(self._history))
-        return Answer([said for message in self._client.request for said in self._to_openai(message)])
+        return Answer([said for message in self._client.request for said in to_openai(message, self._names)])
 
-    def _to_openai(self, message: Native) -> Iterator[Message]:
-        results = [content for content in message.contents if content.type == "function_result"]
-        for result in results:
-            name = self._names.get(result.call_id, "")
-            yield {"role": "tool", "tool_call_id": result.call_id, "name": name, "content": result.result}
-        if results:
-            return
-        calls = [
-            {"id": content.call_id, "name": content.name, "arguments": content.parse_arguments()}
-            for content in message.contents
-            if content.type == "function_call"
-        ]
-        said: Message = {"role": str(message.role), "content": message.text}
-        yield said | {"tool_calls": calls} if calls else said
+
+def to_openai(message: Native, names: dict[str, str]) -> Iterator[Message]:
+    """`names` are the tools by call id, which a result does not say."""
+    results = [content for content in message.contents if content.type == "function_result"]
+    for result in results:
+        name = names.get(result.call_id, "")
+        yield {"role": "tool", "tool_call_id": result.call_id, "name": name, "content": result.result}
+    if results:
+        return
+    calls = [
+        {"id": content.call_id, "name": content.name, "arguments": content.parse_arguments()}
+        for content in message.contents
+        if content.type == "function_call"
+    ]
+    said: Message = {"role": str(message.role), "content": message.text}
+    yield said | {"tool_calls": calls} if calls else said
 
 
 def to_native(message: Message) -> Native:

@@ -110,7 +110,7 @@ class Tiers:
 
     def pack(self, new: list[Message], at: float | None) -> Answer:  # noqa: ARG002
         for message in new:
-            self._add(message)
+            add_to(self._history, message, self._provider.usage(message))
         if not self._history:
             return Answer([])
         if isinstance(self._history[-1], ModelResponse):
@@ -126,19 +126,21 @@ class Tiers:
         ]
         return Answer(self._provider.request, tuple(self._provider.bills))
 
-    def _add(self, message: Message) -> None:
-        if message["role"] == "assistant":
-            self._history.append(ModelResponse(list(to_parts(message)), usage=self._provider.usage(message)))
-        elif message["role"] == "tool":
-            part = ToolReturnPart(message["name"], message["content"], tool_call_id=message["tool_call_id"])
-            last = self._history[-1]
-            # Results of one round are one request, as the library's own loop writes them.
-            if isinstance(last, ModelRequest) and all(isinstance(p, ToolReturnPart) for p in last.parts):
-                last.parts = [*last.parts, part]
-            else:
-                self._history.append(ModelRequest([part]))
+
+def add_to(history: list[ModelMessage], message: Message, usage: RequestUsage) -> None:
+    """Append a recorded message; `usage` goes with a reply."""
+    if message["role"] == "assistant":
+        history.append(ModelResponse(list(to_parts(message)), usage=usage))
+    elif message["role"] == "tool":
+        part = ToolReturnPart(message["name"], message["content"], tool_call_id=message["tool_call_id"])
+        last = history[-1]
+        # Results of one round are one request, as the library's own loop writes them.
+        if isinstance(last, ModelRequest) and all(isinstance(p, ToolReturnPart) for p in last.parts):
+            last.parts = [*last.parts, part]
         else:
-            self._history.append(ModelRequest([UserPromptPart(message["content"])]))
+            history.append(ModelRequest([part]))
+    else:
+        history.append(ModelRequest([UserPromptPart(message["content"])]))
 
 
 def to_parts(message: Message) -> Iterator[TextPart | ToolCallPart]:
