@@ -140,6 +140,7 @@ strands_window = _plan(
 strands_auto = _plan(
     "strands_auto", "strands", "auto", "automatic context manager, model window = budget, rule-based model"
 )
+holdfast_strands = _ours("strands", "HoldfastConversationManager")
 
 ALL = (
     langchain_trim,
@@ -158,6 +159,7 @@ ALL = (
     holdfast_agent_framework,
     strands_window,
     strands_auto,
+    holdfast_strands,
 )
 
 
