@@ -17,7 +17,17 @@ from openai.types.responses import ResponseFunctionWebSearch, ResponseReasoningI
 from openai.types.responses.response_usage import InputTokensDetails
 from openai_server import TOO_LONG, openai_server
 
-from agents import Agent, RunConfig, Runner, SessionSettings, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    ModelRetrySettings,
+    ModelSettings,
+    RunConfig,
+    Runner,
+    SessionSettings,
+    function_tool,
+    retry_policies,
+    set_tracing_disabled,
+)
 from holdfast.adapters.openai_agents import HoldfastSession, recall_tool
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Folded, OverflowReported, Rewound, ToolReturned
@@ -174,12 +184,22 @@ def test_a_request_that_is_too_long_is_sent_once_more_and_smaller(is_streamed) -
 
 
 def test_a_second_refusal_and_other_errors_are_the_callers() -> None:
-    model = ScriptedModel([*reads(range(4)), too_long(), too_long()])
+    mine = RunConfig(model_settings=ModelSettings(retry=ModelRetrySettings(max_retries=3)))
+    model = ScriptedModel([*reads(range(8)), too_long(), too_long(), done()])
     with pytest.raises(openai.BadRequestError):
-        asyncio.run(run(session_at(), reader(model)))
+        asyncio.run(run(session_at(), reader(model), config=mine))
+    assert model.remaining_steps == 1
     model = ScriptedModel([ValueError("no such model")])
     with pytest.raises(ValueError, match="no such model"):
         asyncio.run(run(session_at(), reader(model)))
+
+
+def test_a_retry_policy_of_ones_own_stays() -> None:
+    policy = retry_policies.network_error()
+    retry = ModelRetrySettings(max_retries=2, policy=policy, backoff={"initial_delay": 0.0})
+    mine = RunConfig(model_settings=ModelSettings(retry=retry))
+    model = ScriptedModel([*reads(range(8)), too_long(), TimeoutError("slow"), done()])
+    assert asyncio.run(run(session_at(), reader(model), config=mine)).final_output == "Done."
 
 
 def test_another_process_sends_the_same_bytes_and_records_nothing_twice(tmp_path) -> None:
