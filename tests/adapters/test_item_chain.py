@@ -6,10 +6,12 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from holdfast.adapters.item_chain import ItemChain
 from holdfast.errors import InputError
-from holdfast.log import Log
+from holdfast.packing.profile import BUILT_IN
+from holdfast.session import Session
 from holdfast.store import MemoryStore, SqliteStore
 
 SECRET = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AbCdEfGA"
@@ -20,19 +22,24 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 
+BARE = replace(BUILT_IN["code"], redact=False)
+
+
+def chain_in(store, **settings) -> ItemChain:
+    return ItemChain(Session(store=store, log="a", tools=None, **settings))
+
 
 @given(st.lists(st.dictionaries(TEXTS | st.just("encrypted_content"), VALUES), max_size=6), st.integers(0, 4))
 def test_another_reader_finds_what_was_added_and_not_taken_back(items, taken) -> None:
     store = MemoryStore()
-    log = Log.create(store, id="a", redact=str)
-    chain = ItemChain(log)
+    chain = chain_in(store, profile=BARE)
     chain.add(items)
     back = [chain.pop() for _ in range(taken)]
     assert back == ([*reversed(items)] + [None] * taken)[:taken]
     chain.add(items[:1])
     expected = items[: max(len(items) - taken, 0)] + items[:1]
     assert chain.all() == expected
-    assert ItemChain(Log.open(store, "a", redact=str)).all() == expected
+    assert chain_in(store, profile=BARE).all() == expected
 
 
 def test_opaque_parts_are_never_taken_for_secrets(tmp_path) -> None:
@@ -45,26 +52,24 @@ def test_opaque_parts_are_never_taken_for_secrets(tmp_path) -> None:
     items += [{"type": "computer_call_output", "output": {"image_url": image}} for image in images]
     items += [{"type": "image_generation_call", "result": image.partition(",")[2]} for image in images]
     with SqliteStore(tmp_path / "store.db") as store:
-        ItemChain(Log.create(store, id="a")).add(items)
+        chain_in(store).add(items)
     with SqliteStore(tmp_path / "store.db") as store:
-        assert ItemChain(Log.open(store, "a")).all() == items
+        assert chain_in(store).all() == items
 
 
 def test_a_secret_is_there_for_this_process_and_never_on_disk(tmp_path) -> None:
     item = {"role": "user", "content": f"The key is {SECRET}."}
     with SqliteStore(tmp_path / "store.db") as store:
-        chain = ItemChain(Log.create(store, id="a"))
+        chain = chain_in(store)
         chain.add([item])
         assert chain.all() == [item]
-        assert ItemChain(Log.open(store, "a")).all() == [
-            {"role": "user", "content": "The key is <REDACTED>."}
-        ]
+        assert chain_in(store).all() == [{"role": "user", "content": "The key is <REDACTED>."}]
 
 
 def test_two_writers_of_one_log_see_each_others_items(tmp_path) -> None:
     with SqliteStore(tmp_path / "store.db") as store, SqliteStore(tmp_path / "store.db") as other_store:
-        one = ItemChain(Log.create(store, id="a"))
-        other = ItemChain(Log.open(other_store, "a"))
+        one = chain_in(store)
+        other = chain_in(other_store)
         one.add([{"n": 1}])
         other.add([{"n": 2}])
         assert one.all() == other.all() == [{"n": 1}, {"n": 2}]
@@ -73,7 +78,19 @@ def test_two_writers_of_one_log_see_each_others_items(tmp_path) -> None:
 
 
 def test_what_json_cannot_hold_is_refused_and_nothing_is_added() -> None:
-    chain = ItemChain(Log.create(MemoryStore(), id="a"))
+    chain = chain_in(MemoryStore())
     with pytest.raises(InputError, match="JSON cannot"):
         chain.add([{"n": 1}, {"n": object()}])
     assert chain.all() == []
+
+
+def test_items_are_beside_the_conversation_and_never_in_a_pack() -> None:
+    session = Session(budget="16k", store=MemoryStore(), log="a")
+    session.append({"role": "user", "content": "Hello."})
+    before = session.pack().messages
+    ItemChain(session).add([{"role": "user", "content": "An item."}])
+    window = session.window
+    session.catch_up()
+    assert session.window is window, "there is nothing that the session does not know"
+    assert session.pack().messages == before
+    assert Session.resume(session.store, "a").pack().messages == before

@@ -12,8 +12,8 @@ import msgspec
 
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Entry, Event, Noted, Rewound
-from holdfast.log import Log
 from holdfast.messages import Json, Thinking
+from holdfast.session import Session
 from holdfast.views import path
 
 ITEMS = "items"
@@ -24,10 +24,10 @@ _DATA = re.compile(r"data:[\w/.+-]+;base64,|[A-Za-z0-9+/=]{2000,}\Z")
 
 
 class ItemChain:
-    """The items of one log, which several processes may append to. It may be used from several threads."""
+    """The items in the log of one session. Several processes may add to it."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._lock = Lock()
         self._entries: list[Entry] = []
         self._seq = 0
@@ -47,7 +47,7 @@ class ItemChain:
             raise InputError(f"an item holds something that JSON cannot: {error}") from None
         with self._lock:
             events = [event for item in encoded for event in _events(msgspec.json.decode(item))]
-            entries = self._log.append_all(events, chain=ITEMS)
+            entries = self._session.record(*events, chain=ITEMS)
             remarks = [entry.id for entry in entries if isinstance(entry.event, Noted)]
             self._given |= zip(remarks, encoded, strict=True)
 
@@ -58,12 +58,12 @@ class ItemChain:
             if not standing:
                 return None
             first, item = standing[-1]
-            self._log.append(Rewound("an item was taken back"), parent=first.parent, chain=ITEMS)
+            self._session.log.append(Rewound("an item was taken back"), parent=first.parent, chain=ITEMS)
             return item
 
     def _standing(self) -> Iterator[tuple[Entry, Json]]:
         """Each item with its first entry."""
-        new = self._log.entries(self._seq)
+        new = self._session.log.entries(self._seq)
         self._seq = new[-1].seq if new else self._seq
         self._entries += [entry for entry in new if entry.chain == ITEMS]
         opaque: Entry | None = None

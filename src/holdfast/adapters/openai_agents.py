@@ -28,7 +28,7 @@ from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.responses import is_reply_item
 
-require("openai-agents", "0.24")
+require("openai-agents", "0.23.1")
 
 from agents.run_config import CallModelData, ModelInputData  # noqa: E402
 
@@ -103,7 +103,7 @@ class HoldfastSession:
             ResponsesItems(), **self._settings, store=self.store, to="responses"
         )
         self._conversation = self._conversations.get(self.session_id)
-        self._items = ItemChain(self._conversation.session.log)
+        self._items = ItemChain(self._conversation.session)
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
         """A configuration for runs with this session: yours, if you have one, with the packing in it.
