@@ -19,15 +19,18 @@ LEARNING = ("headroom",)
 """Peers that keep statistics of what they compressed: a process of its own for each recording."""
 
 
-def start(peer: str, variant: str, task: Task) -> ProcessPolicy:
-    """A variant of a peer for one recording. Raises InputError where its environment is not set up."""
+def start(peer: str, variant: str, task: Task, *, module: str = "") -> ProcessPolicy:
+    """A variant of a peer for one recording. Raises InputError where its environment is not set up.
+
+    `module` is the adapter, where it is not named after the peer.
+    """
     python = interpreter(peer)
     if not python.exists():
         raise InputError(
             f"the environment of the peer `{peer}` is not set up",
             hint="python benchmarks/peers/run.py --set-up-only",
         )
-    command = [str(python), "-m", f"peers.adapters.{peer}"]
+    command = [str(python), "-m", f"peers.adapters.{module or peer}"]
     policy = ProcessPolicy(task, command, variant, reuse=peer not in LEARNING)
     with suppress(PeerError):
         # Now, so that loading the library is not the time of the first request, which repeats a failure.
@@ -63,8 +66,14 @@ def start_fitted(peer: str, variant: str, task: Task) -> Fitted:
     return Fitted(start(peer, variant, task), task)
 
 
-def _plan(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
-    return NamedPolicy(name, partial(start, peer, variant), f"{pins(peer)}: {about}")
+def _plan(name: str, peer: str, variant: str, about: str, module: str = "") -> NamedPolicy:
+    return NamedPolicy(name, partial(start, peer, variant, module=module), f"{pins(peer)}: {about}")
+
+
+def _ours(peer: str, about: str) -> NamedPolicy:
+    """Our adapter for a framework, inside that framework."""
+    name = f"holdfast_{peer}"
+    return _plan(name, peer, "holdfast", f"{about}, profile code, budget = budget", module=name)
 
 
 def _fitted(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
@@ -110,6 +119,13 @@ headroom_newest = _fitted(
 )
 leancontext = _plan("leancontext", "leancontext", "reduce", "reduce_messages, defaults")
 leancontext_newest = _fitted("leancontext_newest", "leancontext", "reduce", "reduce_messages, defaults")
+openai_agents_trimmer = _plan(
+    "openai_agents_trimmer", "openai_agents", "trimmer", "ToolOutputTrimmer, defaults"
+)
+openai_agents_trimmer_newest = _fitted(
+    "openai_agents_trimmer_newest", "openai_agents", "trimmer", "ToolOutputTrimmer, defaults"
+)
+holdfast_openai_agents = _ours("openai_agents", "HoldfastSession")
 pydantic_ai_harness = _plan(
     "pydantic_ai_harness",
     "pydantic_ai",
@@ -139,6 +155,9 @@ ALL = (
     headroom_newest,
     leancontext,
     leancontext_newest,
+    openai_agents_trimmer,
+    openai_agents_trimmer_newest,
+    holdfast_openai_agents,
     pydantic_ai_harness,
     agent_framework,
     strands_window,
