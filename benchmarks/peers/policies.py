@@ -120,6 +120,13 @@ headroom_newest = _fitted(
 )
 leancontext = _plan("leancontext", "leancontext", "reduce", "reduce_messages, defaults")
 leancontext_newest = _fitted("leancontext_newest", "leancontext", "reduce", "reduce_messages, defaults")
+openai_agents_trimmer = _plan(
+    "openai_agents_trimmer", "openai_agents", "trimmer", "ToolOutputTrimmer, defaults"
+)
+openai_agents_trimmer_newest = _fitted(
+    "openai_agents_trimmer_newest", "openai_agents", "trimmer", "ToolOutputTrimmer, defaults"
+)
+holdfast_openai_agents = _ours("openai_agents", "HoldfastSession")
 pydantic_ai_harness = _plan(
     "pydantic_ai_harness",
     "pydantic_ai",
@@ -153,6 +160,9 @@ ALL = (
     headroom_newest,
     leancontext,
     leancontext_newest,
+    openai_agents_trimmer,
+    openai_agents_trimmer_newest,
+    holdfast_openai_agents,
     pydantic_ai_harness,
     holdfast_pydantic_ai,
     agent_framework,

@@ -264,10 +264,13 @@ class Session:
         self.record(ToolReturned(call_id, asked.name, (Text(text),), error=is_error))
         return True
 
-    def record(self, *events: Event) -> list[Entry]:
-        """Append events to the log, all or none; for what messages cannot say."""
-        entries = self.log.append_all(events)
+    def record(self, *events: Event, chain: str = "") -> list[Entry]:
+        """Append events to the log, all or none; for what messages cannot say. Those of another chain are kept
+        beside the conversation, and no pack holds them."""
+        entries = self.log.append_all(events, chain=chain)
         self._entries += len(entries)
+        if chain:
+            return entries
         for entry in entries:
             if entry.parent != (self.window.last_entry or None):
                 # Another process wrote to this log: what it wrote belongs to the path too.

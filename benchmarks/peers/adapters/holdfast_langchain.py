@@ -1,7 +1,7 @@
 """Holdfast's own middleware for LangChain, called with LangChain's requests as an agent would.
 
-Rule: the profile is `code` and the budget is the given one. Our own row `code` differs only in that it keeps no
-room for a reply, knows the time of each request, and counts as the scorer does.
+Rule: the profile is that of the row `code`, which besides knows the time of each request and counts as the scorer
+does.
 """
 
 from importlib.metadata import version
@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from holdfast.adapters.langchain import HoldfastMiddleware
+from peers.adapters.holdfast_profile import replay_profile
 from peers.adapters.langchain import ABOUT, StandIn, to_langchain, to_openai
 from peers.adapters.serve import Answer, Message, Packer, serve
 
@@ -22,7 +23,7 @@ class Middleware:
 
     def __init__(self, budget: int) -> None:
         self.about = f"{ABOUT}; HoldfastMiddleware(budget={budget}) of holdfast {version('holdfast')}"
-        self._middleware = HoldfastMiddleware(budget=budget, profile="code")
+        self._middleware = HoldfastMiddleware(profile=replay_profile(budget))
         self._thread: Any = {"configurable": {"thread_id": str(uuid4())}}
         self._model = StandIn()
         self._history: list[Any] = []
