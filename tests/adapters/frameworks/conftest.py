@@ -1,24 +1,24 @@
 """Tests of one framework each, which run in the environment of that framework alone."""
 
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 
-MODULES = {
-    "agent_framework": "agent_framework",
-    "google_adk": "google.adk",
+PACKAGES = {
+    "agent_framework": "agent-framework-core",
+    "google_adk": "google-adk",
     "langchain": "langchain",
     "litellm": "litellm",
-    "openai_agents": "agents",
-    "pydantic_ai": "pydantic_ai",
-    "strands": "strands",
+    "openai_agents": "openai-agents",
+    "pydantic_ai": "pydantic-ai-slim",
+    "strands": "strands-agents",
 }
-"""The package that each framework's tests import."""
+"""The package that each framework's tests need."""
 
 
-def is_there(module: str) -> bool:
+def is_installed(package: str) -> bool:
     try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
+        return bool(version(package))
+    except PackageNotFoundError:
         return False
 
 
-collect_ignore = [f"test_{name}.py" for name, module in MODULES.items() if not is_there(module)]
+collect_ignore = [f"test_{name}.py" for name, package in PACKAGES.items() if not is_installed(package)]
