@@ -390,6 +390,7 @@ EVERYTHING: list[ModelMessage] = [
             TextPart("I look."),
             ToolCallPart("read", '{"number": 1}', tool_call_id="c1", provider_details={"signature": "x"}),
             ToolCallPart("read", "not JSON", tool_call_id="c2"),
+            TextPart(""),
         ],
         provider_name="anthropic",
     ),
@@ -483,6 +484,15 @@ def test_a_suspended_reply_is_sent_back_as_it_is() -> None:
     sent = packed(capability, [*EVERYTHING[:2], ModelRequest(EVERYTHING[2].parts[:2]), paused])
     assert sent[-1] is paused
     assert len(events(capability, "a", AssistantReplied)) == 1
+
+
+def test_a_model_of_no_run_takes_the_conversation_from_the_messages() -> None:
+    """A durable engine asks the agent's own capability for its model, and not the one that a run has."""
+    capability = Holdfast("16k")
+    model = capability.get_wrapper_model(Script(says("Yes.")).model)
+    request = ModelRequest([UserPromptPart("Well?")], conversation_id="b")
+    asyncio.run(model.request([request], None, ModelRequestParameters()))
+    assert len(events(capability, "b", AssistantReplied)) == 1
 
 
 def test_a_secret_is_not_sent() -> None:
