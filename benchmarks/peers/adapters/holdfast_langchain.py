@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from holdfast.adapters.langchain import HoldfastMiddleware
@@ -34,7 +34,8 @@ class Middleware:
 
         def send(request: Any) -> Any:
             sent.extend(request.messages)
-            return ModelResponse(result=[AIMessage("")])
+            # The reply is the recording's, and comes with the next request.
+            return ModelResponse(result=[])
 
         def call(messages: list[Any]) -> Any:
             # Without tools: a budget of the replay is for messages alone.

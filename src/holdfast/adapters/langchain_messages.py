@@ -160,7 +160,9 @@ def _reply_parts(message: Any) -> tuple[AssistantPart, ...]:
             part = _user_part(block)
             parts.append(part if isinstance(part, Text) else _placeholder(block))
     for call in message.tool_calls:
-        parts.append(ToolCall(call["id"] or "", call["name"], msgspec.to_builtins(call["args"])))
+        parts.append(
+            ToolCall(call["id"] or "", call["name"], msgspec.json.decode(msgspec.json.encode(call["args"])))
+        )
     for call in message.invalid_tool_calls:
         parts.append(tool_call(call["id"], call["name"], call["args"], Losses()))
     return tuple(part for part in parts if part != Text(""))

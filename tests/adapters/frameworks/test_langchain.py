@@ -42,9 +42,10 @@ from holdfast.events import (
     Rewound,
     SystemSet,
     ToolReturned,
+    ToolsSet,
     UserSaid,
 )
-from holdfast.messages import AssistantMessage, Text, Thinking, ToolCall, Usage
+from holdfast.messages import AssistantMessage, Image, Text, Thinking, ToolCall, Usage
 from holdfast.recall import RECALL_TOOL
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
@@ -431,18 +432,23 @@ def test_what_only_langchain_knows_of_a_message_is_sent_as_it_was() -> None:
     assert all(one is other for one, other in zip(sent, given, strict=True))
 
 
-def test_messages_that_differ_in_a_block_are_not_taken_for_each_other() -> None:
-    """Of two recordings, the older is folded: the other must still be sent with its own."""
-    files = [
-        HumanMessage([{"type": "audio", "base64": data, "mime_type": "audio/wav"}])
-        for data in ("AAAA", "BBBB")
+def test_a_log_has_what_a_reader_of_it_needs() -> None:
+    use = {"type": "tool_use", "id": "call_1", "name": "look", "input": {"at": [1, 2]}}
+    picture = {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/jpeg"}
+    sounds = [{"type": "audio", "base64": data, "mime_type": "audio/wav"} for data in ("AAAA", "BBBB")]
+    given = [
+        HumanMessage(["What is it?", picture]),
+        AIMessage(
+            ["Let me see.", use], tool_calls=[{"id": "call_1", "name": "look", "args": {"at": (1, 2)}}]
+        ),
+        *(HumanMessage([sound]) for sound in sounds),
     ]
-    trimmer = HoldfastTrimmer(budget=BUDGET)
-    given: list[BaseMessage] = [files[0]]
-    for number, reply in enumerate(reads(0, 25)):
-        given += [reply, ToolMessage(part(f"src/part_{number}.py"), tool_call_id=f"call_{number}")]
-    sent = trimmer.invoke([*given, AIMessage("So far."), files[1]], thread("a"))
-    assert sent[-1] is files[1]
+    asks, reply, *said = [event for _, (event,) in ChatTranslation().read(given)]
+    assert asks.parts == (Text("What is it?"), Image("image/jpeg", "aGVsbG8="))
+    assert reply.parts == (Text("Let me see."), ToolCall("call_1", "look", {"at": [1, 2]}))
+    # Else one could be sent in place of the other, once the other is left out.
+    assert said[0].parts[0].text.startswith("[audio ")
+    assert said[0].parts != said[1].parts
 
 
 def test_written_messages_are_those_that_were_read() -> None:
@@ -552,6 +558,8 @@ def test_a_trimmer_in_a_node_with_recall_among_its_tools() -> None:
     assert len(state["messages"]) == 74
     assert all(tokens(sent) < BUDGET for sent in model.sent)
     events = log_of(trimmer, "a")
+    (offered,) = found(events, ToolsSet)
+    assert [definition.name for definition in offered.tools] == ["read_part", "Recall"]
     assert found(events, Folded)
     assert not found(events, Rewound)
 
@@ -561,6 +569,9 @@ def test_a_trimmer_takes_what_a_chat_model_takes() -> None:
     given = [("system", "Be brief."), {"role": "user", "content": "Ready?"}]
     assert trimmer.invoke(given) == [SystemMessage("Be brief."), HumanMessage("Ready?")]
     assert trimmer.invoke([]) == []
+    key = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AbCdEfGA"
+    secret = trimmer.invoke([("system", f"The key is {key}."), *given])
+    assert [message.text for message in secret] == ["The key is <REDACTED>.\n\nBe brief.", "Ready?"]
     assert (RunnableLambda(lambda text: [("user", text)]) | trimmer).invoke("Ready?") == [
         HumanMessage("Ready?")
     ]
