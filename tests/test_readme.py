@@ -11,6 +11,8 @@ from threading import Thread
 import pytest
 
 import holdfast
+from holdfast.messages import Text, ToolCall
+from support.provider_server import Script, serving
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -72,11 +74,12 @@ def called(name: str, **arguments: object) -> dict:
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-def test_there_are_two_examples_within_their_length():
+def test_there_are_three_examples_within_their_length():
     lengths = [len([x for x in block.splitlines() if x.strip() and "import" not in x]) for block in BLOCKS]
-    assert len(lengths) == 2
+    assert len(lengths) == 3
     assert lengths[0] <= 3
-    assert lengths[1] <= 15
+    assert lengths[1] <= 8
+    assert lengths[2] <= 15
 
 
 @pytest.mark.parametrize("file", ["openai_chat.json", "anthropic_messages.json"])
@@ -93,6 +96,18 @@ def test_a_list_is_packed_in_three_lines(file, capsys, monkeypatch):
     assert "It fits." in capsys.readouterr().out
 
 
+def test_an_agent_of_ones_own_answers_with_its_tool(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    call = ToolCall("c1", "stock", {"product": "kettle"})
+    with serving(Script(parts=(call,)), Script(parts=(Text("There are 12."),))) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "a key for loopback")
+        exec(BLOCKS[1], {})
+    assert capsys.readouterr().out == "There are 12.\n"
+    assert server.requests[1].json["messages"][-1]["content"][0]["content"][0]["text"] == "12"
+    assert (tmp_path / "shop.db").exists()
+
+
 def test_the_loop_runs_with_a_tool_and_recall(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {
@@ -102,7 +117,7 @@ def test_the_loop_runs_with_a_tool_and_recall(tmp_path, monkeypatch):
     }
     replies = called("Bash", command="make"), called("Recall", query="AssertionError"), said("Done.")
     with chat_server(monkeypatch, *replies) as asked:
-        exec(BLOCKS[1], names)
+        exec(BLOCKS[2], names)
     last = asked[-1]
     assert [tool["function"]["name"] for tool in last["tools"]] == ["Bash", "Recall"]
     assert [m["role"] for m in last["messages"]] == [

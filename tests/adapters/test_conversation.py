@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from holdfast.adapters.conversation import MOST_OPEN, FrameworkConversation, FrameworkConversations
 from holdfast.adapters.wire_lists import WireTranslation
 from holdfast.errors import HoldfastError, InputError
-from holdfast.events import AssistantReplied, Folded, OverflowReported, Rewound
-from holdfast.messages import Usage
+from holdfast.events import AssistantReplied, Folded, OverflowReported, Rewound, SystemSet, ToolsSet
+from holdfast.messages import ToolDefinition, Usage
 from holdfast.recall import RECALL_TOOL
 
 SECRET = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AbCdEfGA"
@@ -171,3 +171,17 @@ def test_what_is_no_message_is_named_by_its_place(wrong) -> None:
 def test_an_empty_list_is_refused_in_a_sentence() -> None:
     with pytest.raises(HoldfastError, match="nothing to pack"):
         started().get("a").pack([])
+
+
+def test_a_prompt_and_tools_with_a_secret_are_recorded_once() -> None:
+    conversation = started().get("a")
+    tool = ToolDefinition("call", f"Calls with {SECRET}.", {"type": "object"})
+    for _ in range(3):
+        sent = conversation.pack(history(1, words=3), system=f"The key is {SECRET}.", tools=[tool])
+    assert SECRET not in sent.system
+    assert (len(events(conversation, SystemSet)), len(events(conversation, ToolsSet))) == (1, 1)
+
+
+def test_a_text_that_json_cannot_hold_is_named_by_its_place() -> None:
+    with pytest.raises(InputError, match="message 1 holds something that JSON cannot"):
+        started().get("a").pack([*history(0), {"role": "user", "content": "a \ud800 b"}])

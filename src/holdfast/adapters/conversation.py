@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.errors import InputError
 from holdfast.events import (
     AssistantReplied,
     Event,
@@ -124,6 +125,7 @@ class FrameworkConversation(Generic[M]):
         originals: list[_Original[M]] = []
         turns: list[Event] = []
         said = [system] if system else []
+        place = 0
         for group, events in self._translation.read(messages):
             said += [event.text for event in events if isinstance(event, SystemSet)]
             found = [event for event in events if not isinstance(event, SystemSet)]
@@ -131,7 +133,8 @@ class FrameworkConversation(Generic[M]):
             own = [_message(event) for event in found if isinstance(event, Turn)]
             # A system message is sent as the prompt, so what holds one is never sent as it was.
             if own and len(own) == len(events):
-                originals.append(_Original(group, [_key(message) for message in own]))
+                originals.append(_Original(group, [_key(message, place) for message in own]))
+            place += len(group)
         same = self._same_turns(turns)
         if same < len(self._known):
             self.session.rewind(self._known[same].entry, reason="the list of messages changed")
@@ -167,11 +170,14 @@ class FrameworkConversation(Generic[M]):
         return True
 
     def _set_up(self, system: str, tools: tuple[ToolDefinition, ...]) -> None:
-        transcript = self.session.window.transcript
-        if system != transcript.system:
-            self.session.record(SystemSet(system))
-        if tools != transcript.tools:
-            self.session.record(ToolsSet(tools))
+        known = self.session.window.transcript
+        for given, stored in (
+            (SystemSet(system), SystemSet(known.system)),
+            (ToolsSet(tools), ToolsSet(known.tools)),
+        ):
+            # What the log has is redacted.
+            if given != stored and self.session.log.stored(given) != stored:
+                self.session.record(given)
 
     def _record(self, events: Sequence[Event], known: int) -> None:
         """Record what comes after the turns that are known, with remarks; all or none."""
@@ -290,5 +296,12 @@ def _message(turn: Turn) -> Message:
             return ToolMessage(turn.call_id, turn.name, turn.parts, turn.error)
 
 
-def _key(message: Message) -> bytes:
-    return msgspec.json.encode(message)
+def _key(message: Message, place: int = 0) -> bytes:
+    """The message as bytes. Raises InputError where JSON cannot hold it; `place` is that of the list's message."""
+    try:
+        return msgspec.json.encode(message)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise InputError(
+            f"message {place} holds something that JSON cannot: {error}",
+            hint="texts are Unicode without lone surrogates, and arguments are plain JSON",
+        ) from None
