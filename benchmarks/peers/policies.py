@@ -147,7 +147,15 @@ strands_window = _plan(
 strands_auto = _plan(
     "strands_auto", "strands", "auto", "automatic context manager, model window = budget, rule-based model"
 )
+google_adk = _plan("google_adk", "google_adk", "default", "no setting, which sends everything")
+google_adk_compaction = _plan(
+    "google_adk_compaction",
+    "google_adk",
+    "compaction",
+    "token-based compaction at 0.8 of the budget, 5 events retained, rule-based model",
+)
 holdfast_strands = _ours("strands", "HoldfastConversationManager")
+holdfast_google_adk = _ours("google_adk", "HoldfastPlugin")
 
 ALL = (
     langchain_trim,
@@ -169,7 +177,10 @@ ALL = (
     holdfast_agent_framework,
     strands_window,
     strands_auto,
+    google_adk,
+    google_adk_compaction,
     holdfast_strands,
+    holdfast_google_adk,
 )
 
 

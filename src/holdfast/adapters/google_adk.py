@@ -20,7 +20,7 @@ from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses
 from holdfast.wire.gemini import gemini_usage
 
-require("google-adk", "2.13")
+require("google-adk", "2.10")
 
 from google.adk.agents.callback_context import CallbackContext  # noqa: E402 - after it is known to be there
 from google.adk.agents.invocation_context import InvocationContext  # noqa: E402
@@ -105,7 +105,7 @@ class HoldfastPlugin(BasePlugin):
             return None
         await asyncio.to_thread(self._pack, request, llm_request)
         invocation = callback_context.get_invocation_context()
-        model = await invocation.agent.canonical_model_async(callback_context)
+        model = invocation.agent.canonical_model
         try:
             invocation.increment_llm_call_count()
             replies = [reply async for reply in model.generate_content_async(llm_request)]
