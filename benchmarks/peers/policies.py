@@ -120,6 +120,8 @@ headroom_newest = _fitted(
 )
 leancontext = _plan("leancontext", "leancontext", "reduce", "reduce_messages, defaults")
 leancontext_newest = _fitted("leancontext_newest", "leancontext", "reduce", "reduce_messages, defaults")
+litellm_trim = _plan("litellm_trim", "litellm", "trim", "trim_messages, max_tokens = 0.75 of the budget")
+holdfast_litellm = _ours("litellm", "HoldfastHandler")
 openai_agents_trimmer = _plan(
     "openai_agents_trimmer", "openai_agents", "trimmer", "ToolOutputTrimmer, defaults"
 )
@@ -168,6 +170,8 @@ ALL = (
     headroom_newest,
     leancontext,
     leancontext_newest,
+    litellm_trim,
+    holdfast_litellm,
     openai_agents_trimmer,
     openai_agents_trimmer_newest,
     holdfast_openai_agents,

@@ -8,6 +8,9 @@ from threading import Thread
 
 MODEL = "model-1"
 TOO_LONG = "too long"
+REFUSAL = (
+    "This model's maximum context length is 90000 tokens. However, your messages resulted in 90001 tokens."
+)
 Step = str | list[tuple[str, dict]]
 """What the model does: a text, calls of tools, or TOO_LONG for a refusal."""
 
@@ -26,10 +29,7 @@ def openai_server(script: Sequence[Step]) -> Iterator[tuple[str, list[dict]]]:
             is_chat = self.path.endswith("/chat/completions")
             status, kind = 200, "application/json"
             if step == TOO_LONG:
-                error = {
-                    "message": "maximum context length is 90000 tokens",
-                    "code": "context_length_exceeded",
-                }
+                error = {"message": REFUSAL, "code": "context_length_exceeded"}
                 status, body = 400, json.dumps({"error": error})
             elif is_chat and request.get("stream"):
                 kind, body = "text/event-stream", _chunks(_chat(step, number))
