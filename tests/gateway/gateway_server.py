@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from holdfast.gateway.access import AccessRules
 from holdfast.gateway.forwarding import Gateway
-from holdfast.gateway.recorder import Recorder
+from holdfast.gateway.recorder import TrafficRecorder
 from holdfast.gateway.serving import in_thread, open_socket
 from holdfast.gateway.wires import WIRES
 from holdfast.store import Store
@@ -16,7 +16,7 @@ def gateway_before(
     upstream: str, store: Store | None = None, access: AccessRules | None = None
 ) -> Iterator[str]:
     """The address of a gateway; what passes is recorded in the store before this ends."""
-    recorder = Recorder(store) if store is not None else None
+    recorder = TrafficRecorder(store) if store is not None else None
     gateway = Gateway(
         dict.fromkeys(WIRES, upstream),
         access=access or AccessRules(),

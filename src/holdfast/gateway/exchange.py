@@ -22,7 +22,7 @@ SESSION_HEADERS = (
 """What clients say of their session. None of these is a secret."""
 
 
-class Exchange(Struct, kw_only=True):
+class PassedExchange(Struct, kw_only=True):
     """`reply` is what the provider sent, compressed as it came; `is_whole` says whether it came to its end."""
 
     route: Route

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from holdfast.gateway.access import AccessRules
-from holdfast.gateway.exchange import Exchange, session_headers
+from holdfast.gateway.exchange import PassedExchange, session_headers
 from holdfast.gateway.wires import Route, Wire, find_route, upstream_target
 
 Scope = MutableMapping[str, Any]
@@ -40,7 +40,7 @@ class Gateway:
         upstreams: Mapping[Wire, str],
         *,
         access: AccessRules,
-        listen: Callable[[Exchange], None] = lambda _: None,
+        listen: Callable[[PassedExchange], None] = lambda _: None,
     ) -> None:
         self._upstreams = upstreams
         self._access = access
@@ -86,7 +86,7 @@ class Gateway:
         if body is None:
             await _answer(send, route, 413, f"the request is larger than {MOST_BODY} bytes")
             return
-        exchange = Exchange(
+        exchange = PassedExchange(
             route=route,
             at=time.time(),
             headers=session_headers(headers),
@@ -98,7 +98,13 @@ class Gateway:
         await self._pass_on(scope, headers, granted.path, exchange, receive, send)
 
     async def _pass_on(
-        self, scope: Scope, headers: Headers, path: bytes, exchange: Exchange, receive: Receive, send: Send
+        self,
+        scope: Scope,
+        headers: Headers,
+        path: bytes,
+        exchange: PassedExchange,
+        receive: Receive,
+        send: Send,
     ) -> None:
         """Forward, until the reply ends or the client leaves."""
         target = upstream_target(self._upstreams[exchange.route.wire], path, scope.get("query_string", b""))
@@ -118,7 +124,7 @@ class Gateway:
         if isinstance(ended[0], Exception):
             raise ended[0]
 
-    async def _relay(self, request: httpx2.Request, exchange: Exchange, send: Send) -> None:
+    async def _relay(self, request: httpx2.Request, exchange: PassedExchange, send: Send) -> None:
         began = time.perf_counter()
         assert self._client is not None, "the server has started"
         try:

@@ -15,7 +15,7 @@ from holdfast.adapters.conversation import FrameworkConversation
 from holdfast.adapters.wire_lists import WireTranslation
 from holdfast.events import LogStarted, Noted, UserSaid
 from holdfast.gateway.client_requests import ClientRequest, read_request
-from holdfast.gateway.exchange import Exchange
+from holdfast.gateway.exchange import PassedExchange
 from holdfast.gateway.replies import plain_bytes, read_reply
 from holdfast.ids import text_id
 from holdfast.log import Log
@@ -37,19 +37,19 @@ MOST_WAITING = 512
 _log = logging.getLogger(__name__)
 
 
-class Recorder:
+class TrafficRecorder:
     """Records exchanges in a store. **Contract:** `close` waits until all are recorded."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._conversations = ClientConversations(store)
-        self._waiting: queue.Queue[Exchange | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[PassedExchange | None] = queue.Queue(MOST_WAITING)
         self.missed = 0
         """How many exchanges could not be recorded."""
         self._thread = threading.Thread(target=self._work, name="holdfast recorder")
         self._thread.start()
 
-    def __call__(self, exchange: Exchange) -> None:
+    def __call__(self, exchange: PassedExchange) -> None:
         """Take an exchange. Never waits."""
         try:
             self._waiting.put_nowait(exchange)
@@ -68,7 +68,7 @@ class Recorder:
                 self.missed += 1
                 _log.exception("an exchange could not be recorded")
 
-    def record(self, exchange: Exchange) -> None:
+    def record(self, exchange: PassedExchange) -> None:
         """Record an exchange: what is new in its request, and its reply."""
         assert exchange.route.format is not None, "an exchange without messages is not recorded"
         body = plain_bytes(exchange.body, exchange.body_encoding)
@@ -98,7 +98,7 @@ class ClientConversations:
             if info.head.source == GATEWAY and (found := _identity(store, info.head.id)):
                 self._known[info.head.id] = found
 
-    def find(self, request: ClientRequest, exchange: Exchange) -> FrameworkConversation[Json]:
+    def find(self, request: ClientRequest, exchange: PassedExchange) -> FrameworkConversation[Json]:
         wanted = _Identity.of(request)
         alike = [log for log, known in self._known.items() if known.fits(wanted)]
         same = [log for log in alike if self._known[log].first == wanted.first]
@@ -112,7 +112,7 @@ class ClientConversations:
         self._known[log] = self._known.pop(log)
         return self._conversation(log, request)
 
-    def _begin(self, identity: "_Identity", request: ClientRequest, exchange: Exchange) -> str:
+    def _begin(self, identity: "_Identity", request: ClientRequest, exchange: PassedExchange) -> str:
         settings = SessionSettings(BUILT_IN["code"], request.model, request.format)
         client = exchange.headers.get("user-agent", "").partition(" ")[0]
         about = {**msgspec.to_builtins(identity), "client": client, "model": request.model, "mode": "watch"}

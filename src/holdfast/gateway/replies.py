@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.errors import HoldfastError
 from holdfast.events import AssistantReplied
-from holdfast.gateway.exchange import Exchange
+from holdfast.gateway.exchange import PassedExchange
 from holdfast.messages import Json
 from holdfast.models.adapter import ReplyReader
 from holdfast.models.anthropic_api import AnthropicReader
@@ -37,7 +37,7 @@ def plain_bytes(body: bytes | bytearray, encoding: str) -> bytes:
     return httpx2.Response(200, headers={"content-encoding": encoding}, content=bytes(body)).content
 
 
-def read_reply(exchange: Exchange, calls: CallNames) -> AssistantReplied | None:
+def read_reply(exchange: PassedExchange, calls: CallNames) -> AssistantReplied | None:
     """The reply of an exchange; None where there is none, or none that can be read. `calls` are those before it."""
     if exchange.status != 200 or exchange.route.format is None:
         return None

@@ -32,7 +32,8 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 def serve(gateway: Gateway, listening: socket.socket, *, on_start: Callable[[], None] = lambda: None) -> None:
     """Serve until Ctrl-C or a signal to end."""
-    _server(gateway, on_start).run(sockets=[listening])
+    with contextlib.suppress(KeyboardInterrupt):
+        _server(gateway, on_start).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
