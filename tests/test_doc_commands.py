@@ -45,6 +45,10 @@ NOT_RUN = {
     "pip install -q uv && uv run -q pytest -n auto": "the tests themselves; `.ci/run` runs it word for word",
     "HOLDFAST_LOCAL_MODEL=": "needs a model file and llama.cpp",
     "HOLDFAST_RECORDINGS=": "needs recordings in which another agent compacted its context",
+    "holdfast wrap ": "needs the agent; tests/cli/test_cli_gateway.py wraps others",
+    "holdfast gateway": "runs until it is ended, in tests/cli/test_cli_gateway.py",
+    "python benchmarks/peers/environments.py": "installs every framework; `.ci/run` does so for three",
+    "uv run pytest tests/adapters tests/library": "the tests themselves",
     "#!/bin/sh": "a hook of git, run by tests/cli/test_cli_review_ends.py",
 }
 ON_A_TERMINAL = ("holdfast",)

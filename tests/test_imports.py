@@ -71,6 +71,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         "session_settings",
         "models",
     },
+    "gateway": VALUES
+    | {
+        "views",
+        "packing",
+        "wire",
+        "store",
+        "log",
+        "session",
+        "session_settings",
+        "models",
+        "adapters",
+    },
     "prices": VALUES,
     "models": VALUES | {"packing", "wire", "redaction", "prices", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models", "session"},

@@ -176,6 +176,11 @@ class Session:
         return self._to or self._detected or "openai"
 
     @property
+    def known_calls(self) -> CallNames:
+        """The calls of this session by id, with the names of their tools."""
+        return self._names
+
+    @property
     def tools(self) -> list[Any]:
         """The tools that a request carries, Recall among them, in the session's format."""
         return FORMATS[self.to].write_tools(self.window.transcript.tools)

@@ -29,6 +29,7 @@ from holdfast.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
+    Thinking,
     ToolDefinition,
     ToolMessage,
     Usage,
@@ -70,9 +71,12 @@ class PackedConversation(Struct, Generic[M], frozen=True):
 class FrameworkConversation(Generic[M]):
     """One conversation. It may be used from several threads, one after the other."""
 
-    def __init__(self, session: Session, translation: Translation[M]) -> None:
+    def __init__(
+        self, session: Session, translation: Translation[M], *, compares_thinking: bool = True
+    ) -> None:
         self.session = session
         self._translation = translation
+        self._compares_thinking = compares_thinking
         self._lock = Lock()
         self._known = self._turns_in_log()
         self._usage: tuple[Usage, str] | None = None
@@ -95,6 +99,18 @@ class FrameworkConversation(Generic[M]):
         """Record what the list has more than the log, without a pack."""
         with self._lock:
             self._follow(messages, system, tuple(tools))
+
+    def record_reply(self, reply: AssistantReplied) -> None:
+        """Record a reply that the list does not have yet."""
+        with self._lock:
+            self._catch_up()
+            self._record([reply], len(self._known), start=len(self._known))
+
+    def common_turns(self, messages: Sequence[M]) -> int:
+        """How many turns of the log are those that the list begins with."""
+        turns = [event for _, events in self._translation.read(messages) for event in events]
+        with self._lock:
+            return self._same_turns(turns)
 
     def report_usage(self, usage: Usage, model: str = "") -> None:
         """What the provider counted for the last request. It is recorded with the reply, once the list has that."""
@@ -157,17 +173,24 @@ class FrameworkConversation(Generic[M]):
         return sum(1 for _ in takewhile(lambda pair: self._is_same(*pair), pairs))
 
     def _is_same(self, given: Turn, known: "_KnownTurn") -> bool:
-        if _message(given) == _message(known.turn):
+        if self._said(given) == self._said(known.turn):
             return True
         if not known.is_stored:
             return False
         stored = self.session.log.stored(given)
         assert isinstance(stored, Turn), "redaction keeps what an event is"
-        if _message(stored) != _message(known.turn):
+        if self._said(stored) != self._said(known.turn):
             return False
         # The next comparison is with what is given, which is not redacted.
         known.turn, known.is_stored = given, False
         return True
+
+    def _said(self, turn: Turn) -> Message:
+        """What of a turn is compared."""
+        message = _message(turn)
+        if self._compares_thinking or not isinstance(message, AssistantMessage):
+            return message
+        return AssistantMessage(tuple(part for part in message.parts if not isinstance(part, Thinking)))
 
     def _set_up(self, system: str, tools: tuple[ToolDefinition, ...]) -> None:
         known = self.session.window.transcript
@@ -179,10 +202,13 @@ class FrameworkConversation(Generic[M]):
             if given != stored and self.session.log.stored(given) != stored:
                 self.session.record(given)
 
-    def _record(self, events: Sequence[Event], known: int) -> None:
-        """Record what comes after the turns that are known, with remarks; all or none."""
+    def _record(self, events: Sequence[Event], known: int, start: int = 0) -> None:
+        """Record what comes after the turns that are known, with remarks; all or none.
+
+        `start` is the number of turns before the first event.
+        """
         new: list[Event] = []
-        at = 0
+        at = start
         for event in events:
             if isinstance(event, Turn):
                 at += 1

@@ -36,6 +36,8 @@ COMMANDS = {
     "fit": "Learn from recordings which lines are worth keeping.",
     "permissions": "Show what an agent may do here, and manage the rules that you approved.",
     "logs": "List, export, import, delete and verify logs.",
+    "gateway": "Pass requests of agents to their providers, and record them.",
+    "wrap": "Start an agent with a gateway of its own, which records what it sends.",
     "mcp": "Serve logs and recordings to an MCP client, to search and read them.",
     "profiles": "List profiles, or the settings of one.",
     "models": "List models with their prices and what they still need.",
