@@ -20,7 +20,7 @@ INSIDE: dict[str, Collection[str]] = {
         *("min_gain", "paste_tokens", "recent_tokens", "reply_room", "trigger", "for_model"),
     },
     "ScriptedModel": {"stream", "aclose"},
-    "Session": {"make_room", "rewind", "catch_up"},
+    "Session": {"known_calls", "make_room", "rewind", "catch_up"},
 }
 """What of a class is not for users, though it has no underscore."""
 
