@@ -208,3 +208,14 @@ def test_gemini_replies_in_pieces_are_one_reply() -> None:
         "UserSaid", "AssistantReplied", "ToolReturned", "AssistantReplied"
     ]  # fmt: skip
     assert said[1].usage
+
+
+def test_a_title_is_what_a_person_said() -> None:
+    store = MemoryStore()
+    words = [
+        {"type": "text", "text": "<system-reminder>\nBe careful.\n</system-reminder>"},
+        {"type": "text", "text": "Fix the parser."},
+    ]
+    with serving(Script(parts=(Text("Ok."),))) as server, gateway_before(server.url, store) as gateway:
+        ask(gateway, [{"role": "user", "content": words}])
+    assert [info.head.title for info in store.logs()] == ["Fix the parser."]

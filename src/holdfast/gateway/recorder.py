@@ -6,6 +6,7 @@ noted, and costs no request.
 
 import logging
 import queue
+import re
 import threading
 from collections.abc import Sequence
 
@@ -34,6 +35,7 @@ MOST_OPEN = 32
 MOST_WAITING = 512
 """Exchanges that may wait to be recorded; more are not recorded, and counted."""
 
+_REMINDER = re.compile(r"<(system-reminder|environment_context)>.*?</\1>", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
@@ -177,5 +179,6 @@ def _first_words(request: ClientRequest) -> str:
 
 
 def _title(request: ClientRequest) -> str:
-    words = " ".join(_first_words(request).split())
-    return redacted_line(words)[:100]
+    """The first words of a person, without what the client put around them."""
+    texts = (" ".join(_REMINDER.sub(" ", text).split()) for text in _user_texts(request))
+    return redacted_line(next(filter(None, texts), ""))[:100]

@@ -51,7 +51,8 @@ class _Server(uvicorn.Server):
 def _server(gateway: Gateway, on_start: Callable[[], None]) -> _Server:
     config = uvicorn.Config(
         gateway,
-        log_level="warning",
+        # It warns of every WebSocket, which is answered as it should be.
+        log_level="error",
         access_log=False,
         # Replies bring their own.
         server_header=False,
