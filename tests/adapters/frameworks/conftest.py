@@ -7,11 +7,11 @@ MODULES = {
     "google_adk": "google.adk",
     "langchain": "langchain",
     "litellm": "litellm",
-    "openai_agents": "agents",
+    "openai_agents": "agents.run",
     "pydantic_ai": "pydantic_ai",
     "strands": "strands",
 }
-"""The package that each framework's tests import."""
+"""The module that each framework's tests import. A folder of our own tests is called `agents` too."""
 
 
 def is_there(module: str) -> bool:
