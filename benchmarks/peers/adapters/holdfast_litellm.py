@@ -12,7 +12,8 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
 
-from holdfast.adapters.litellm import HoldfastHandler, PackedCall
+from holdfast.adapters.chat_calls import PackedCall
+from holdfast.adapters.litellm import HoldfastHandler
 from peers.adapters.event_loop import wait_for
 from peers.adapters.holdfast_profile import replay_profile
 from peers.adapters.nesting import flatten, nest

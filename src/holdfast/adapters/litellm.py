@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
+from holdfast.adapters.chat_calls import MOST_ROUNDS, PackedCall
+from holdfast.adapters.conversation import FrameworkConversations
 from holdfast.adapters.list_names import ListNames
 from holdfast.adapters.requirement import require
 from holdfast.adapters.wire_lists import WireTranslation
@@ -21,10 +22,7 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.store import SqliteStore, Store
-from holdfast.wire.content_blocks import WireDict, split_system, tool_definitions
-from holdfast.wire.foreign_json import Losses, obj, text
-from holdfast.wire.openai import chat_usage, openai_tool
-from holdfast.wire.sdk_objects import plain_message, plain_tools
+from holdfast.wire.foreign_json import obj
 
 require("litellm", "1.106")
 
@@ -40,8 +38,6 @@ from litellm.types.utils import CallTypes  # noqa: E402
 
 MOST_CALLS = 1_000
 """How many requests are remembered, for what is said of them later."""
-MOST_ROUNDS = 3
-"""How often a model may ask for Recall before it has to answer, which is LiteLLM's own limit too."""
 
 _is_packed: ContextVar[bool] = ContextVar("is_packed", default=False)
 """Whether the request at hand was packed before LiteLLM was called."""
@@ -51,82 +47,6 @@ class ChatRequestRefused(InputError):
     """A request that cannot be packed. A router does not try again, and the proxy answers with this status."""
 
     status_code = 400
-
-
-class PackedCall:
-    """One chat completion: what the caller asked for, and what is sent."""
-
-    def __init__(
-        self, conversation: FrameworkConversation[WireDict], request: Mapping[str, Any], *, can_recall: bool
-    ) -> None:
-        self.conversation = conversation
-        self._messages = [plain_message(m, f"message {at}") for at, m in enumerate(request["messages"])]
-        self._tools = plain_tools(request.get("tools"))
-        self.can_recall = can_recall and not request.get("functions")
-        self.is_streamed = bool(request.get("stream"))
-        self._is_retried = False
-        self._rounds = 0
-
-    def pack(self) -> dict[str, Any]:
-        """The messages and tools to send."""
-        losses = Losses()
-        tools = [*self._tools, *([openai_tool(RECALL_TOOL)] if self.can_recall else [])]
-        packed = self.conversation.pack(self._messages, tools=tool_definitions(tools, losses))
-        prompt, rest = split_system(self._messages, losses)
-        opening = self._messages[: len(self._messages) - len(rest)]
-        if packed.system != prompt:
-            opening = [{"role": "system", "content": packed.system}] if packed.system else []
-        return {"messages": [*opening, *packed.messages], **({"tools": tools} if tools else {})}
-
-    def retry(self, error: BaseException) -> bool:
-        """Whether the request was too long, so that a smaller one may be sent in its place, once."""
-        is_overflow = isinstance(error, litellm.ContextWindowExceededError)
-        if self._is_retried or not self.conversation.report_error(error, is_overflow=is_overflow):
-            return False
-        self._is_retried = True
-        return True
-
-    def recalls(self, response: Any) -> list[WireDict]:
-        """The calls of Recall in a reply."""
-        if not self.can_recall or not getattr(response, "choices", None):
-            return []
-        calls = response.choices[0].message.tool_calls or []
-        return [plain_message(call) for call in calls if call.function.name == RECALL_TOOL.name]
-
-    def answered(self, response: Any) -> list[WireDict]:
-        """The reply with its calls of Recall alone, and their answers: other calls are made again after them."""
-        reply = response.choices[0].message.model_dump(exclude_none=True)
-        calls = self.recalls(response)
-        return [
-            {**reply, "tool_calls": calls},
-            *(
-                {
-                    "role": "tool",
-                    "tool_call_id": call["id"],
-                    "content": self.conversation.recall(text(obj(call.get("function")).get("arguments"))),
-                }
-                for call in calls
-            ),
-        ]
-
-    def last_tools(self) -> dict[str, Any]:
-        """How a model is asked that has called Recall often enough."""
-        return {"tools": self._tools} if self._tools else {"tool_choice": "none"}
-
-    def next_request(self, sent: dict[str, Any], response: Any) -> dict[str, Any] | None:
-        """The request with the answers of Recall; None where the reply is the caller's."""
-        if not self.recalls(response):
-            self.report_usage(response)
-            return None
-        self._rounds += 1
-        messages = [*sent["messages"], *self.answered(response)]
-        return {**sent, "messages": messages, **(self.last_tools() if self._rounds >= MOST_ROUNDS else {})}
-
-    def report_usage(self, response: Any) -> None:
-        usage = getattr(response, "usage", None)
-        found = chat_usage(plain_message(usage)) if usage is not None else None
-        if found is not None:
-            self.conversation.report_usage(found, text(getattr(response, "model", "")))
 
 
 class HoldfastHandler(CustomLogger):
@@ -164,7 +84,7 @@ class HoldfastHandler(CustomLogger):
             try:
                 response = litellm.completion(**sent)
             except Exception as error:
-                if not call.retry(error):
+                if not call.retry(error, is_overflow=_is_overflow(error)):
                     raise
                 sent = {**request, **call.pack()}
                 continue
@@ -183,7 +103,7 @@ class HoldfastHandler(CustomLogger):
                 try:
                     response = await litellm.acompletion(**sent)
                 except Exception as error:
-                    if not call.retry(error):
+                    if not call.retry(error, is_overflow=_is_overflow(error)):
                         raise
                     sent = {**request, **await asyncio.to_thread(call.pack)}
                     continue
@@ -247,7 +167,7 @@ class HoldfastHandler(CustomLogger):
         """A request that was too long makes the next one of its conversation smaller."""
         call = self._calls.get(request_data.get("litellm_call_id", ""))
         if call is not None:
-            call.retry(exception)
+            call.retry(exception, is_overflow=_is_overflow(exception))
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, *_: Any, **__: Any) -> None:
         self.log_success_event(kwargs, response_obj)
@@ -290,3 +210,7 @@ class HoldfastHandler(CustomLogger):
 
     def close(self) -> None:
         self._conversations.close()
+
+
+def _is_overflow(error: BaseException) -> bool:
+    return isinstance(error, litellm.ContextWindowExceededError)
