@@ -1,7 +1,10 @@
 """Tools from functions: what the model is told of them, and what it reads of their results."""
 
 import asyncio
+import functools
 import threading
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal, TypedDict
@@ -214,7 +217,7 @@ def test_what_cannot_be_a_tool_is_refused_in_a_sentence() -> None:
     def many(*all_: str) -> None:
         """Many."""
 
-    def odd(a: threading.Lock) -> None:
+    def odd(a: threading.Event) -> None:
         """Odd."""
 
     def unknown(a: "Nowhere") -> None:  # noqa: F821
@@ -223,7 +226,141 @@ def test_what_cannot_be_a_tool_is_refused_in_a_sentence() -> None:
     assert "does not say what it does\nhint: write a docstring" in refused(silent)
     assert "parameter `a` of the tool `bare` has no type\nhint: annotate it" in refused(bare)
     assert "`all_` of the tool `many` cannot be given by name" in refused(many)
-    assert "has a type that no model can be told" in refused(odd)
+    assert refused(odd).startswith(
+        "the parameter `a` of the tool `odd` has a type that no model can be told\n"
+    )
     assert "annotations of the tool `unknown` cannot be read" in refused(unknown)
     assert "`two words` cannot be the name of a tool" in refused(silent, name="two words")
     assert "`<lambda>` cannot be the name of a tool" in refused(lambda: None)
+    assert "`3` cannot be the name of a tool" in refused(silent, name=3)
+    assert "does not say what it does" in refused(silent, description=3)
+
+
+def test_what_is_no_function_is_refused_in_a_sentence() -> None:
+    class Shop:
+        def stock(self, product: str) -> int:
+            """How many there are."""
+            return len(product)
+
+    def some() -> Iterator[int]:
+        """Some."""
+        yield 1
+
+    assert "the text `stock` cannot be made a tool\nhint: write `@tool` before a function" in refused("stock")
+    assert "hint: make a tool of the method of an object" in refused(Shop.stock)
+    assert text(tool(Shop().stock), product="tea") == "3"
+    assert "the tool `some` yields its results\nhint: return them" in refused(some)
+    assert "the parameters of the tool `max` are not known" in refused(max, description="The largest.")
+
+
+def test_whatever_can_be_called_can_be_a_tool() -> None:
+    class Adder:
+        def __init__(self, more: int) -> None:
+            self.name = "not the name of the tool"
+            self.more = more
+
+        async def __call__(self, number: int) -> int:
+            """Add to a number."""
+            return number + self.more
+
+    def add(number: int, more: int) -> int:
+        """Add two numbers."""
+        return number + more
+
+    assert text(tool(name="adder")(Adder(2)), number=1) == "3"
+    assert tool(name="adder")(Adder(2)).name == "adder"
+    assert text(tool(functools.partial(add, more=2)), number=1) == "3"
+    assert tool(name="other")(tool(add)).name == "other"
+    assert "`__call__` cannot be the name of a tool" in refused(Adder(2))
+
+
+def test_a_decorated_coroutine_is_awaited() -> None:
+    async def look() -> str:
+        """Looks."""
+        return "blue"
+
+    @tool
+    @functools.wraps(look)
+    def decorated():
+        return look()
+
+    assert text(decorated) == "blue"
+
+
+def test_an_argument_that_may_be_null_is_null() -> None:
+    @tool
+    def at(place: str | None, floor: int | None = 3, side: str = "left") -> list:
+        """Where it is."""
+        return [place, floor, side]
+
+    assert text(at, place=None, floor=None, side=None) == '[null,null,"left"]'
+
+
+def test_a_function_that_finds_nothing_next_fails_at_once() -> None:
+    """StopIteration cannot be the exception of a future: it was waited for until the call timed out."""
+
+    @tool
+    def first() -> int:
+        """The first."""
+        return next(iter([]))
+
+    async def answered() -> str:
+        async with asyncio.timeout(30):
+            return (await first.run({}, Workspace())).envelope.text
+
+    assert (
+        asyncio.run(answered())
+        == "EXECUTION_ERROR: first failed: RuntimeError: coroutine raised StopIteration."
+    )
+
+
+def test_the_loop_does_not_wait_for_a_function_that_does_not_end() -> None:
+    leave = threading.Event()
+
+    @tool
+    def wait() -> None:
+        """Waits."""
+        leave.wait(60)
+
+    async def abandoned() -> None:
+        running = asyncio.create_task(wait.run({}, Workspace()))
+        await asyncio.sleep(0.05)
+        running.cancel()
+
+    started = time.monotonic()
+    asyncio.run(abandoned())
+    assert time.monotonic() - started < 50
+    leave.set()
+
+
+def test_texts_that_are_no_plain_text_are_made_so() -> None:
+    class Markup(str):
+        __slots__ = ()
+
+    given = iter([Markup("<b>"), ["caf\udce9.txt"], {"caf\udce9": Markup("x")}])
+
+    @tool
+    def give() -> object:
+        """Gives."""
+        return next(given)
+
+    assert [type(answer(give).parts[0].text) for _ in range(1)] == [str]
+    assert [text(give), text(give)] == ['["caf?.txt"]', '{"caf?":"x"}']
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        Image("image/png", data=b"\x89PNG"),  # type: ignore[arg-type]
+        Image("image/png", data="no base64!"),
+        Image("image/png"),
+        Image("text/plain", data="aGk="),
+    ],
+)
+def test_a_picture_that_no_provider_takes_is_an_error_that_the_model_reads(picture) -> None:
+    @tool
+    def draw() -> list[Image]:
+        """Draws."""
+        return [picture]
+
+    assert "draw returned a picture that cannot be shown" in text(draw)

@@ -6,14 +6,15 @@ calls repeat, whether someone interrupts. Of an interrupted reply only its text 
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self
 
 from msgspec import Struct
 
-from holdfast.agents.agent_tools import AgentTool, agent_tools
+from holdfast.agents.agent_arguments import check_arguments
+from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_tool
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
 from holdfast.agents.model_choice import model_profile, named_model
 from holdfast.agents.notices import (
@@ -144,6 +145,16 @@ class Agent:
         budget: RunBudget | None = None,
         kept_data: KeptData = DEFAULT_KEPT_DATA,
     ) -> None:
+        check_arguments(
+            model=model,
+            system=system,
+            session=session,
+            store=store,
+            limits=limits,
+            approve=approve,
+            watch=watch,
+        )
+        own_tools = agent_tools(tools)
         self.model, entry, is_local = (
             named_model(model) if isinstance(model, str) else (model, ModelEntry(), False)
         )
@@ -154,16 +165,14 @@ class Agent:
                 hint="limit steps or tokens instead",
             )
         self.session = session or _new_session(self.model, self.model_entry, system, store)
-        if system and system != self.session.window.transcript.system:
-            self.session.record(SystemSet(system))
         workspace = workspace or Workspace()
         if approve is not None and gate is None:
             gate = SessionGate(Permissions(), FunctionApprover(approve), self.session, workspace)
-        self.toolbox = Toolbox(agent_tools(tools, self.session), workspace, gate=gate, settings=call_settings)
-        # Recall comes last, as in every session.
-        definitions = tuple(sorted(self.toolbox.definitions, key=lambda tool: tool.name == RECALL_TOOL.name))
-        if definitions != self.session.window.transcript.tools:
-            self.session.record(ToolsSet(definitions))
+        if not any(tool.name == RECALL_TOOL.name for tool in own_tools):
+            own_tools.append(session_recall_tool(self.session))
+        self.toolbox = Toolbox(own_tools, workspace, gate=gate, settings=call_settings)
+        self._system = system
+        self._set_up_session()
         self.budget = budget or RunBudget(limits)
         self.watch = watch
         self.is_running = False
@@ -173,12 +182,27 @@ class Agent:
         )
         self._compacts_in_background = compacts_in_background and not is_local
         self._interrupt = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of the run."""
         self._is_time_over = False
         self._repeats = RepeatGuard()
         self._kept_data = kept_data
         self._queued_messages: list[UserSaid] = []
         """What was said while the agent works. It is recorded between two steps: the reply that is being written
         knows nothing of it."""
+
+    def _set_up_session(self) -> None:
+        """Record this agent's prompt and tools, unless the session has them: another agent may have used it."""
+        known = self.session.window.transcript
+        # Recall comes last, as in every session.
+        definitions = tuple(sorted(self.toolbox.definitions, key=lambda tool: tool.name == RECALL_TOOL.name))
+        for given, stored in (
+            (SystemSet(self._system or known.system), SystemSet(known.system)),
+            (ToolsSet(definitions), ToolsSet(known.tools)),
+        ):
+            # What the log has is redacted.
+            if given != stored and self.session.log.stored(given) != stored:
+                self.session.record(given)
 
     @property
     def last_reply(self) -> str:
@@ -193,8 +217,11 @@ class Agent:
 
     def say(self, text: str, *reminders: str) -> None:
         """What a person says, with the reminders that belong to it. May be called while the agent works."""
-        said = UserSaid((Text(text),))
-        self._queued_messages += [said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
+        if not isinstance(text, str):
+            raise InputError(f"the agent is told a `{type(text).__name__}`, not a text", hint="pass a `str`")
+        # No provider takes a blank message.
+        said = [UserSaid((Text(text),))] if text.strip() else []
+        self._queued_messages += [*said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
         if not self.is_running:
             self.record_messages()
 
@@ -205,31 +232,37 @@ class Agent:
         return bool(said)
 
     def interrupt(self) -> None:
-        """End the run as soon as the log is valid: the text of a reply so far is kept, and tools are stopped."""
-        self._interrupt.set()
+        """End the run as soon as the log is valid: the text of a reply so far is kept, and tools are stopped.
+
+        May be called from another thread, or from a signal handler.
+        """
+        loop = self._loop
+        if loop is None or loop is running_loop():
+            self._interrupt.set()
+        if loop is not None:
+            # It wakes a loop that waits, which a signal handler or another thread does not do otherwise.
+            with suppress(RuntimeError):  # The run has ended meanwhile, and its loop is closed.
+                loop.call_soon_threadsafe(self._interrupt.set)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """A new run: its budget starts here, and its time limit interrupts it. However it ends, nothing that was
         said is lost."""
         # A new event each time: it belongs to the event loop that waits for it, and the next run may have another.
-        self._interrupt = asyncio.Event()
+        self._interrupt, self._loop = asyncio.Event(), asyncio.get_running_loop()
         self._is_time_over = False
         self._repeats = RepeatGuard()
         self.budget.begin()
         left = self.budget.seconds_left
-        timer = (
-            asyncio.get_running_loop().call_later(max(left, 0.0), self._end_time)
-            if left is not None
-            else None
-        )
+        timer = self._loop.call_later(max(left, 0.0), self._end_time) if left is not None else None
         self.is_running = True
         try:
+            self._set_up_session()
             yield
         finally:
             if timer:
                 timer.cancel()
-            self.is_running = False
+            self.is_running, self._loop = False, None
             self.record_messages()
 
     def _end_time(self) -> None:
@@ -272,12 +305,21 @@ class Agent:
                         replies.append(reply)
                 self.watch(event)
 
-        if not await run_unless_interrupted(self._interrupt, follow()):
-            if (text := "".join(pieces)).strip():
-                self.session.record(AssistantReplied((Text(text),), self.model.name, stop=INTERRUPTED))
+        try:
+            is_complete = await run_unless_interrupted(self._interrupt, follow())
+        except asyncio.CancelledError:
+            # Ctrl-C, for example.
+            self._record_unfinished(pieces)
+            raise
+        if not is_complete:
+            self._record_unfinished(pieces)
             raise RunInterrupted
         assert replies, "a model's stream ended without its reply"
         return replies[-1]
+
+    def _record_unfinished(self, pieces: Sequence[str]) -> None:
+        if (text := "".join(pieces)).strip():
+            self.session.record(AssistantReplied((Text(text),), self.model.name, stop=INTERRUPTED))
 
     def _pack(self) -> tuple[Folded | None, Pack]:
         fold = self.session.make_room()
@@ -364,6 +406,14 @@ class Agent:
         await self.model.aclose()
         if self._summarizer is not self.model:
             await self._summarizer.aclose()
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _new_session(model: Model, entry: ModelEntry, system: str, store: Store | Path | str | None) -> Session:

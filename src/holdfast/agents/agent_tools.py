@@ -14,14 +14,22 @@ AgentTool = Tool | Callable[..., Any]
 """A tool, or a function to make one of."""
 
 
-def agent_tools(given: Iterable[AgentTool], session: Session) -> list[Tool]:
-    """The tools, with Recall. Raises InputError for what is no tool, and for a name that two tools have."""
+def agent_tools(given: Iterable[AgentTool]) -> list[Tool]:
+    """The tools as such. Raises InputError for what is no tool, and for a name that is taken."""
+    if not isinstance(given, Iterable):
+        raise InputError(
+            f"the agent's `tools` are of type `{type(given).__name__}`, not a list",
+            hint="pass `[look]` for a tool `look`",
+        )
     tools = [_as_tool(one, at) for at, one in enumerate(given)]
     names = [tool.name for tool in tools]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise InputError(f"two tools are named `{twice}`", hint="name one of them otherwise: `@tool(name=…)`")
-    if RECALL_TOOL.name not in names:
-        tools.append(session_recall_tool(session))
+    if any(isinstance(tool, FunctionTool) and tool.name == RECALL_TOOL.name for tool in tools):
+        raise InputError(
+            f"the tool name `{RECALL_TOOL.name}` is taken: every agent has a tool of that name",
+            hint="name yours otherwise: `@tool(name=…)`",
+        )
     return tools
 
 

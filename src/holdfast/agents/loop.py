@@ -5,10 +5,10 @@ Rule: whatever happens, the log is valid after every step, and the next run cont
 
 import asyncio
 
-from holdfast.agents.agent import Agent, RunInterrupted
+from holdfast.agents.agent import Agent, RunInterrupted, running_loop
 from holdfast.agents.outcomes import Ask, Compact, Continue, Done, End, Outcome, RunTools, Stop
 from holdfast.agents.tool_results import mark_uncertain_calls
-from holdfast.errors import ContextOverflow
+from holdfast.errors import ContextOverflow, InputError
 from holdfast.events import OverflowReported
 from holdfast.models.errors import ModelError, Overflowed
 from holdfast.models.model import ModelReply
@@ -24,10 +24,14 @@ DECLINED = Stop("refused", "the provider declined to answer", "say it in other w
 async def run(agent: Agent, text: str = "") -> End:
     """Say this to the agent, if anything, and let it work to an end: `Done`, `Ask` or `Stop`.
 
-    It works from what is in its log; calls that a crash interrupted are marked first.
+    It works from what is in its log; calls that a crash interrupted are marked first. An agent has one run at a
+    time. Raises InputError while another is under way, and where nothing was said yet.
     """
+    _check_ready(agent)
     if text:
         agent.say(text)
+    if not agent.session.window.transcript.items:
+        raise InputError("nothing was said to the agent yet", hint="say it: `run(agent, text)`")
     with agent.running():
         mark_uncertain_calls(agent.session)
         outcome: Outcome = Continue("")
@@ -46,6 +50,12 @@ async def run(agent: Agent, text: str = "") -> End:
 
 def run_sync(agent: Agent, text: str = "") -> End:
     """`run`, for programs without an event loop of their own. Ctrl-C ends it, and the log stays valid."""
+    _check_ready(agent)
+    if running_loop() is not None:
+        raise InputError(
+            "`run_sync` cannot be used where an event loop runs, as in a notebook or a coroutine",
+            hint="`await run(agent, text)` there",
+        )
 
     async def run_and_close() -> End:
         try:
@@ -55,6 +65,18 @@ def run_sync(agent: Agent, text: str = "") -> End:
             await agent.aclose()
 
     return asyncio.run(run_and_close())
+
+
+def _check_ready(agent: Agent) -> None:
+    if not isinstance(agent, Agent):
+        raise InputError(
+            f"a `{type(agent).__name__}` cannot be run", hint="pass an `Agent` first, then the text"
+        )
+    if agent.is_running:
+        raise InputError(
+            "the agent is working already",
+            hint="`agent.say(text)` adds a message to its run; another conversation needs another agent",
+        )
 
 
 async def next_step(agent: Agent, before: Outcome) -> Outcome:

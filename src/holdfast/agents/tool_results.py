@@ -10,7 +10,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, field
 
-from holdfast.errors import HoldfastError
 from holdfast.events import ToolReturned
 from holdfast.ids import text_id
 from holdfast.messages import Text, ToolCall
@@ -48,7 +47,7 @@ class ResultRecorder:
         self._calls = calls
         self._arrived: dict[int, ToolResult] = {}
         self._written = 0
-        self._error: HoldfastError | None = None
+        self._error: Exception | None = None
 
     def record(self, finished: CallFinished) -> bool:
         """Says whether the log took it. Calls are told apart by identity: two of them may have the same id."""
@@ -59,7 +58,7 @@ class ResultRecorder:
                 call, result = self._calls[self._written], self._arrived[self._written]
                 self._session.record(_result_event(call, result, self._kept_data))
                 self._written += 1
-        except HoldfastError as error:
+        except Exception as error:  # A result that no log can hold must not be passed over.
             self._error = error
         return self._error is None
 

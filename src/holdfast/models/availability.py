@@ -5,6 +5,7 @@ Rule: no request costs money, and every failure is one sentence.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 from msgspec import Struct, field
@@ -41,7 +42,10 @@ def check_availability(
     async def ask_all() -> list[Availability]:
         return await asyncio.gather(*(_ask(one, env.get(one.key, ""), seconds) for one in endpoints.values()))
 
-    return dict(zip(endpoints, asyncio.run(ask_all()), strict=True))
+    # In a thread, which has no event loop: an agent may be made inside a coroutine.
+    with ThreadPoolExecutor(1) as executor:
+        answers = executor.submit(lambda: asyncio.run(ask_all())).result()
+    return dict(zip(endpoints, answers, strict=True))
 
 
 async def _ask(model: ResolvedModel, key: str, seconds: float) -> Availability:

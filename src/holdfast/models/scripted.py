@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from holdfast.errors import InputError
 from holdfast.messages import AssistantPart, Text, Thinking, ToolCall, Usage
 from holdfast.models.errors import ModelError
 from holdfast.models.model import (
@@ -42,6 +43,9 @@ class ScriptedModel:
         repeat_last: bool = False,
         piece: int = 8,
     ) -> None:
+        for at, reply in enumerate(replies):
+            if not callable(reply):
+                _check_reply(reply, at)
         assert replies, "a script has at least one reply"
         assert piece > 0, "a piece has at least one character"
         self.name = name
@@ -71,6 +75,7 @@ class ScriptedModel:
         )
         scripted = self._replies[at]
         said = scripted(request) if callable(scripted) else scripted
+        _check_reply(said, at)
         if isinstance(said, ModelError):
             raise said
         if isinstance(said, ModelReply):
@@ -82,6 +87,17 @@ class ScriptedModel:
         sizes = [len(msgspec.json.encode(v)) for v in ((request.messages, request.tools), reply.parts)]
         usage = reply.usage or Usage(*(size // CHARS_PER_TOKEN for size in sizes))
         return replace(reply, usage=usage, model=reply.model or self.name)
+
+
+def _check_reply(reply: object, at: int) -> None:
+    if isinstance(reply, str | ModelReply | ModelError):
+        return
+    if isinstance(reply, Sequence) and all(isinstance(part, AssistantPart) for part in reply):
+        return
+    raise InputError(
+        f"reply {at} of the script is no reply of a model",
+        hint='a reply is a text or a list of calls, one after the other: `ScriptedModel([ToolCall(…)], "Done.")`',
+    )
 
 
 def _pieces(reply: ModelReply, size: int) -> Iterator[StreamEvent]:

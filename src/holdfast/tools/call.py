@@ -146,17 +146,18 @@ def replace_surrogates(result: ToolResult) -> ToolResult:
     try:
         msgspec.json.encode(result)
     except UnicodeEncodeError:
-        return msgspec.convert(_whole(msgspec.to_builtins(result)), ToolResult)
+        return msgspec.convert(without_surrogates(msgspec.to_builtins(result)), ToolResult)
     return result
 
 
-def _whole(value: Json) -> Json:
+def without_surrogates(value: Json) -> Json:
+    """JSON whose texts can be written to a log."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
         case list() | tuple():
-            return [_whole(item) for item in value]
+            return [without_surrogates(item) for item in value]
         case dict():
-            return {_whole(key): _whole(item) for key, item in value.items()}
+            return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
         case _:
             return value

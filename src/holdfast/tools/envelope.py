@@ -29,6 +29,10 @@ ErrorCode = Literal[
 """ACCESS_DENIED is our refusal, PERMISSION_DENIED the operating system's."""
 
 
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Media types of pictures that models accept."""
+
+
 class ToolError(HoldfastError):
     """What a tool could not do, for the model to read; it ends the call, never the run."""
 

@@ -9,17 +9,21 @@ import copy
 import inspect
 import logging
 import re
+import threading
+from base64 import b64decode
 from collections.abc import Callable
-from functools import update_wrapper
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial, update_wrapper
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, describe_value
 from holdfast.messages import Image, Json, Text, ToolDefinition, UserPart
-from holdfast.tools.call import describe_exception
-from holdfast.tools.envelope import ToolError, ToolResult, error_result, tool_result
+from holdfast.tools.call import describe_exception, without_surrogates
+from holdfast.tools.envelope import PICTURES, ToolError, ToolResult, error_result, tool_result
 from holdfast.tools.tool import decode_arguments, json_schema
 from holdfast.tools.workspace import Workspace
 
@@ -44,23 +48,33 @@ class FunctionTool(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], *, name: str = "", description: str = "", is_read_only: bool = False
     ) -> None:
+        if not callable(function):
+            raise InputError(
+                f"{describe_value(function)} cannot be made a tool",
+                hint="write `@tool` before a function, or `@tool(name=…)` for another name",
+            )
+        defined = _defined(function)
         self.function = function
-        self.name = name or getattr(function, "__name__", "")
+        self.name = name or getattr(defined, "__name__", "")
         self.is_read_only = is_read_only
-        if not _NAME.fullmatch(self.name):
+        if not (isinstance(self.name, str) and _NAME.fullmatch(self.name)) or self.name == "__call__":
             raise InputError(
                 f"`{self.name}` cannot be the name of a tool",
                 hint="name it with `@tool(name=…)`: letters, digits, `_` and `-`, 64 at most",
             )
-        said, about = split_docstring(inspect.getdoc(function) or "", _parameters(function))
-        if not (description or said):
+        if inspect.isgeneratorfunction(defined) or inspect.isasyncgenfunction(defined):
+            raise InputError(f"the tool `{self.name}` yields its results", hint="return them, as a list")
+        parameters = _parameters(function, self.name)
+        said, about = split_docstring(inspect.getdoc(defined) or "", [one.name for one in parameters])
+        if not (isinstance(description or said, str) and (description or said).strip()):
             raise InputError(
                 f"the tool `{self.name}` does not say what it does",
                 hint="write a docstring: the model reads it",
             )
-        self._takes = _arguments_type(function, self.name, about)
-        self.definition = ToolDefinition(self.name, description or said, _schema(self._takes, self.name))
-        update_wrapper(self, function)
+        self._takes, schema = _arguments_type(defined, self.name, parameters, about)
+        self.definition = ToolDefinition(self.name, description or said, schema)
+        # Without the function's own attributes, which may be named as ours are.
+        update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -74,12 +88,11 @@ class FunctionTool(Generic[P, R]):
 
     async def _returned(self, given: Struct) -> object:
         named = {field: getattr(given, field) for field in given.__struct_fields__}
-        call: Callable[..., Any] = self.function
+        call: Callable[..., Any] = partial(self.function, **named)
         try:
-            if inspect.iscoroutinefunction(call):
-                return await call(**named)
-            # In a thread, so that a slow function can be timed and the run be interrupted.
-            return await asyncio.to_thread(call, **named)
+            returned = call() if inspect.iscoroutinefunction(self.function) else await _in_thread(call)
+            # A decorated coroutine may be a plain function that returns one.
+            return await returned if inspect.isawaitable(returned) else returned
         except ToolError:
             raise
         except Exception as error:
@@ -135,57 +148,115 @@ def split_docstring(docstring: str, parameters: list[str]) -> tuple[str, dict[st
     return re.sub(r"\n{3,}", "\n\n", "\n".join(said)).strip(), about
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    return list(inspect.signature(function).parameters)
+async def _in_thread(call: Callable[[], Any]) -> Any:
+    """Call a function in a thread of its own, so that a slow one can be timed and interrupted.
+
+    Not `asyncio.to_thread`: a loop that ends, and the program, would wait for a function that does not end.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def end(value: Any, error: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result((value, error))
+
+    def work() -> None:
+        value, raised = None, None
+        try:
+            value = context.run(call)
+        except BaseException as error:  # It is raised again where the result is awaited.
+            raised = error
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            loop.call_soon_threadsafe(end, value, raised)
+
+    context = copy_context()
+    threading.Thread(target=work, name="tool", daemon=True).start()
+    value, error = await ended
+    if error is not None:
+        raise error
+    return value
 
 
-def _arguments_type(function: Callable[..., Any], name: str, about: dict[str, str]) -> type[Struct]:
-    """The parameters of a function as a class. Raises InputError where one cannot be told to a model."""
+def _defined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that has the name, the docstring and the annotations."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isroutine(function) or isinstance(function, type) or hasattr(function, "__wrapped__"):
+        return function
+    called: Callable[..., Any] = type(function).__call__
+    return called
+
+
+def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
+    """Raises InputError for a parameter that a model cannot give."""
     try:
-        hints = get_type_hints(function, include_extras=True)
-    except Exception as error:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except ValueError:
         raise InputError(
-            f"the annotations of the tool `{name}` cannot be read: {describe_exception(error)}",
-            hint="define the types that they name before the tool",
-        ) from error
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for parameter in inspect.signature(function).parameters.values():
+            f"the parameters of the tool `{name}` are not known", hint="write a function that calls it"
+        ) from None
+    for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InputError(
                 f"the parameter `{parameter.name}` of the tool `{name}` cannot be given by name",
                 hint="a tool's parameters are all named; take a list or a dict instead",
             )
+    return parameters
+
+
+def _arguments_type(
+    defined: Callable[..., Any], name: str, parameters: list[inspect.Parameter], about: dict[str, str]
+) -> tuple[type[Struct], dict[str, Json]]:
+    """The parameters as a class, with its schema. Raises InputError for one that no model can be told."""
+    try:
+        hints = get_type_hints(defined, include_extras=True)
+    except Exception as error:
+        raise InputError(
+            f"the annotations of the tool `{name}` cannot be read: {describe_exception(error)}",
+            hint="define the types that they name at the top of the module, before the tool",
+        ) from error
+    fields: list[tuple[str, Any, Any]] = []
+    for parameter in parameters:
         if parameter.name not in hints:
+            is_method = parameter is parameters[0] and parameter.name in ("self", "cls")
             raise InputError(
                 f"the parameter `{parameter.name}` of the tool `{name}` has no type",
-                hint=f"annotate it, such as `{parameter.name}: str`",
+                hint="make a tool of the method of an object: `tool(shop.stock)`"
+                if is_method
+                else f"annotate it, such as `{parameter.name}: str`",
             )
         kind = hints[parameter.name]
         beside = [one for one in getattr(kind, "__metadata__", ()) if isinstance(one, str)]
         if words := about.get(parameter.name) or " ".join(beside):
             kind = Annotated[kind, Meta(description=words)]
-        if parameter.default is parameter.empty:
-            fields.append((parameter.name, kind))
-        else:
-            fields.append((parameter.name, kind, _default(parameter.default)))
-    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+        field = (parameter.name, kind, _default(parameter))
+        # One by one, so that the error names the parameter.
+        _schema(name, [field])
+        fields.append(field)
+    return _schema(name, fields)
 
 
-def _default(value: Any) -> Any:
+def _default(parameter: inspect.Parameter) -> Any:
+    value = parameter.default
+    if value is parameter.empty:
+        return msgspec.field()
     if isinstance(value, list | dict | set | bytearray):
         return msgspec.field(default_factory=lambda: copy.deepcopy(value))
     return value
 
 
-def _schema(takes: type[Struct], name: str) -> dict[str, Json]:
+def _schema(name: str, fields: list[tuple[str, Any, Any]]) -> tuple[type[Struct], dict[str, Json]]:
     try:
+        takes = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
         schema = json_schema(takes)
-    except (TypeError, RuntimeError, AssertionError) as error:
+    except (TypeError, RuntimeError, AssertionError, ValueError) as error:
+        # msgspec's message for a class that it does not know has several lines, and none for a user.
+        reason = "" if "\n" in str(error) else f": {error}"
         raise InputError(
-            f"a parameter of the tool `{name}` has a type that no model can be told: {error}",
+            f"the parameter `{fields[0][0]}` of the tool `{name}` has a type that no model can be told{reason}",
             hint="use str, int, float, bool, list, dict, Literal, an enum, a dataclass or a TypedDict",
         ) from error
-    return {key: value for key, value in schema.items() if key != "title"}
+    return takes, {key: value for key, value in schema.items() if key != "title"}
 
 
 def _result(value: object, name: str) -> ToolResult:
@@ -196,15 +267,17 @@ def _result(value: object, name: str) -> ToolResult:
         case None:
             return tool_result(NOTHING, NOTHING)
         case str():
-            return tool_result(value or NOTHING, _first_line(value))
+            # A class made from `str` is no text for a log.
+            text = str.__str__(value)
+            return tool_result(text or NOTHING, _first_line(text))
         case Text() | Image():
-            return _of_parts([value])
+            return _of_parts([value], name)
         case [Text() | Image(), *_]:
             parts = [part for part in value if isinstance(part, Text | Image)]
             if len(parts) == len(value):
-                return _of_parts(parts)
+                return _of_parts(parts, name)
     try:
-        text = msgspec.json.encode(value, enc_hook=_plain).decode()
+        text = _json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(
             "EXECUTION_ERROR", f"{name} returned a `{type(value).__name__}` that is no JSON: {error}"
@@ -212,10 +285,35 @@ def _result(value: object, name: str) -> ToolResult:
     return tool_result(text, _first_line(text))
 
 
-def _of_parts(parts: list[UserPart]) -> ToolResult:
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain).decode()
+    except UnicodeEncodeError:  # Names of files, for example, may contain lone surrogates.
+        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+        return msgspec.json.encode(without_surrogates(plain)).decode()
+
+
+def _of_parts(parts: list[UserPart], name: str) -> ToolResult:
+    for part in parts:
+        if isinstance(part, Image):
+            _check_picture(part, name)
     texts = "\n".join(part.text for part in parts if isinstance(part, Text))
     pictures = [part for part in parts if isinstance(part, Image)]
     return tool_result(texts or NOTHING, _first_line(texts), *pictures)
+
+
+def _check_picture(picture: Image, name: str) -> None:
+    """No provider takes any other, in this request and in all that follow."""
+    try:
+        is_data = isinstance(picture.data, str) and bool(b64decode(picture.data, validate=True))
+    except ValueError:
+        is_data = False
+    if not (picture.url or (is_data and picture.media_type in PICTURES)):
+        raise ToolError(
+            "EXECUTION_ERROR",
+            f"{name} returned a picture that cannot be shown: it needs a `url`, or `data` in base64 and one "
+            f"of the types {', '.join(PICTURES)}",
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -49,12 +49,24 @@ def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> 
 
 
 def decode_arguments(takes: type[_A], arguments: dict[str, Json], tool: str) -> _A:
-    """Typed arguments. `null` is an argument not given, and `"5"` is a number: models write both."""
-    given = {key: value for key, value in arguments.items() if value is not None}
+    """Typed arguments. Where `null` is not allowed it is an argument not given, and `"5"` is a number: models write
+    both."""
+    nulls = [key for key, value in arguments.items() if value is None]
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(takes)} if nulls else {}
+    left_out = [key for key in nulls if key not in kinds or not _takes_null(kinds[key])]
+    given = {key: value for key, value in arguments.items() if key not in left_out}
     try:
         return msgspec.convert(given, takes, strict=False)
     except msgspec.ValidationError as error:
         raise ToolError("INVALID_PARAM", _sentence(str(error), tool), hint=_hint(takes)) from None
+
+
+def _takes_null(kind: Any) -> bool:
+    try:
+        msgspec.convert(None, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _sentence(message: str, tool: str) -> str:

@@ -11,14 +11,19 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from holdfast.messages import Image, Json
-from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
+from holdfast.tools.envelope import (
+    PICTURES,
+    Envelope,
+    EnvelopeError,
+    ToolError,
+    ToolResult,
+    build_result,
+    error_result,
+)
 from holdfast.tools.mcp.connection import ServerConnection
 from holdfast.tools.mcp.tool_names import NamedTool
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
-
-PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Media types that models accept."""
 
 
 class ResultLimits(Struct, frozen=True):
