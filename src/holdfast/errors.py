@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 MOST_NAMES = 12
+"""How many names a hint lists."""
 NEAR = 0.65
 """How alike two names must be for one to be meant by the other."""
-"""How many names a hint lists."""
 
 
 class HoldfastError(Exception):

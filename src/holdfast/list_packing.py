@@ -28,6 +28,7 @@ from holdfast.sender import Packed, PackRecord, Provider, Sender
 from holdfast.session_settings import (
     check_messages,
     check_provider,
+    check_texts,
     choose_profile,
     choose_redaction,
     choose_weights,
@@ -74,6 +75,7 @@ def pack(
 
     Raises InputError for messages that no provider would take, and ContextOverflow if even the least does not fit.
     """
+    check_texts(model=model)
     own = check_provider(to) if to is not None else None
     given_tools = plain_tools(tools)
     read_tools(given_tools)

@@ -39,16 +39,18 @@ from holdfast.session_settings import (
     SessionSettings,
     check_messages,
     check_provider,
+    check_texts,
     choose_profile,
     choose_redaction,
     choose_weights,
     kept_settings,
     known_format,
     newest_log,
+    open_store,
     read_tools,
     session_settings,
 )
-from holdfast.store import MemoryStore, SqliteStore, Store
+from holdfast.store import Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
 from holdfast.wire.content_blocks import CallNames, WireDict
@@ -97,14 +99,14 @@ class Session:
         store: Store | Path | str | None = None,
         log: str = "",
     ) -> None:
+        check_texts(system=system, model=model, log=log)
         self.profile = choose_profile(profile, budget)
         self._weights = choose_weights(weights)
         self._to = check_provider(to) if to is not None else None
         offered = plain_tools(tools)
         definitions = read_tools(offered)
         self._detected = tool_format(offered)
-        opened = SqliteStore(store) if isinstance(store, Path | str) else store
-        self.store: Store = MemoryStore() if opened is None else opened
+        self.store = open_store(store)
         redact = choose_redaction(self.profile)
         try:
             # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
@@ -151,7 +153,8 @@ class Session:
             raise NotFound(
                 f"there is no store `{store}` to resume from", hint="begin one with `Session(store=…)`"
             )
-        opened = SqliteStore(store) if isinstance(store, Path | str) else store
+        check_texts(log=log)
+        opened = open_store(store)
         try:
             found = newest_log(opened) if log == "newest" else Log.open(opened, log).id
             kept = session_settings(opened, found)
@@ -282,7 +285,7 @@ class Session:
                 self.window = self._read_log()
                 break
             self.window.add(entry)
-            self._notecalls_in(entry)
+            self._note_calls_in(entry)
         if any(isinstance(event, Undone) for event in events):
             self.window = self._read_log()
         return entries
@@ -341,12 +344,12 @@ class Session:
         self._entries = len(written)
         entries = path(written)
         for entry in entries:
-            self._notecalls_in(entry)
+            self._note_calls_in(entry)
             if isinstance(entry.event, Noted) and entry.event.kind == FORMAT_SEEN:
                 self._detected = self._detected or known_format(entry.event.text)
         return Window(self.profile, self._counter, entries, self._weights)
 
-    def _notecalls_in(self, entry: Entry) -> None:
+    def _note_calls_in(self, entry: Entry) -> None:
         """Remember which tool a call was of: its result may not say it."""
         self._names.note(entry.event)
 

@@ -20,7 +20,7 @@ from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.sender import Packed, Provider
-from holdfast.store import Store
+from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses
 
@@ -90,6 +90,27 @@ def newest_log(store: Store) -> str:
     return max(live, key=lambda info: info.last_at or 0.0).head.id
 
 
+def open_store(store: Store | Path | str | None) -> Store:
+    """The store in a file, or as it is given; one in memory for None."""
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, Path | str):
+        return SqliteStore(store)
+    if not hasattr(store, "logs"):
+        raise InputError(
+            f"the store is of type `{type(store).__name__}`",
+            hint='pass the name of a file, such as `"agent.db"`',
+        )
+    return store
+
+
+def check_texts(**given: object) -> None:
+    """Raises InputError for the first that is neither a text nor None."""
+    for name, value in given.items():
+        if not isinstance(value, str | None):
+            raise InputError(f"`{name}` is of type `{type(value).__name__}`", hint="pass a `str`")
+
+
 def choose_profile(profile: str | Profile, budget: int | str | None) -> Profile:
     """A profile by name or value, scaled to a budget such as 32000 or "32k"."""
     if isinstance(profile, str):
@@ -98,6 +119,10 @@ def choose_profile(profile: str | Profile, budget: int | str | None) -> Profile:
                 f"there is no profile `{profile}`", hint=f"built in: {', '.join(sorted(BUILT_IN))}"
             )
         profile = BUILT_IN[profile]
+    if not isinstance(profile, Profile):
+        raise InputError(
+            f"the profile is of type `{type(profile).__name__}`", hint="pass its name, or a `Profile`"
+        )
     return profile if budget is None else profile.scaled_to(parse_tokens(budget))
 
 
@@ -105,6 +130,8 @@ def choose_weights(weights: Weights | Path | str | None) -> Weights | None:
     """Weights as they are, or out of a file; None for those of the profile."""
     if weights is None or isinstance(weights, Weights):
         return weights
+    if not isinstance(weights, Path | str):
+        raise InputError(f"the weights are of type `{type(weights).__name__}`", hint=HINT)
     file = Path(weights).expanduser()
     try:
         return read_weights(file.read_bytes(), str(file))

@@ -52,6 +52,12 @@ def test_what_is_sent_as_it_was_are_the_given_objects() -> None:
     assert all(one is other for one, other in zip(sent.messages, given, strict=True))
 
 
+def test_a_store_may_be_a_path(tmp_path) -> None:
+    conversations = FrameworkConversations(WireTranslation("openai"), store=tmp_path / "store.db")
+    conversations.get("a").pack(history(1))
+    assert len(conversations.store.logs()) == 1
+
+
 def test_a_long_list_is_folded_and_pairs_stay_whole() -> None:
     conversation = started().get("a")
     given = history(1)

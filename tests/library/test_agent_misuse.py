@@ -60,7 +60,7 @@ def own_recall(query: str) -> str:
         ({"model": ScriptedModel}, "the agent's `model` is of type `type`"),
         ({"system": ["Be brief."]}, "the agent's `system` is of type `list`"),
         ({"session": "shop.db"}, "the agent's `session` is of type `str`"),
-        ({"store": 3}, "the agent's `store` is of type `int`"),
+        ({"store": 3}, "the store is of type `int`"),
         ({"limits": {"steps": 3}}, "the agent's `limits` is of type `dict`"),
         ({"limits": RunLimits(steps=-1)}, "the limit of steps is the number -1"),
         ({"limits": RunLimits(seconds=float("nan"))}, "the limit of seconds is the number nan"),

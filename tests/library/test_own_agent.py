@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -30,6 +32,7 @@ from holdfast import (
 )
 from holdfast.agents import build
 from holdfast.agents.coding import coding_session
+from holdfast.agents.outcomes import RunStopReason
 from holdfast.agents.pair import role_session
 from holdfast.agents.reviewer import review_session
 from holdfast.events import ApprovalGiven
@@ -265,6 +268,13 @@ def test_the_built_in_agents_are_made_of_the_same() -> None:
     assert coding_session.run is role_session.run is review_session.run is holdfast.run
 
 
+PAGE = (ANALYST.parents[1] / "docs" / "your-own-agent.md").read_text("utf-8")
+
+
 def test_the_page_shows_the_analyst_as_it_is() -> None:
-    page = (ANALYST.parents[1] / "docs" / "your-own-agent.md").read_text("utf-8")
-    assert ANALYST.read_text("utf-8") in page
+    assert ANALYST.read_text("utf-8") in PAGE
+
+
+def test_the_page_lists_every_reason_to_stop() -> None:
+    listed = PAGE.partition("The `reason` is one word: ")[2].partition("\n")[0]
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(get_args(RunStopReason))

@@ -98,6 +98,37 @@ def test_what_is_no_tool_is_refused(tools, said):
         assert raised.value.hint
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"profile": 3}, "the profile is of type `int`"),
+        ({"weights": 3}, "the weights are of type `int`"),
+        ({"model": 3}, "`model` is of type `int`"),
+        ({"tools": 3}, "the tools are of type `int`"),
+        ({"system": 3}, "`system` is of type `int`"),
+        ({"store": 3}, "the store is of type `int`"),
+        ({"log": 3}, "`log` is of type `int`"),
+        ({"store": "a\0b"}, "cannot be created: embedded null byte"),
+    ],
+)
+def test_what_a_session_cannot_be_made_with_is_refused(given, said):
+    makers = [holdfast.Session]
+    if not given.keys() & {"system", "store", "log"}:
+        makers.append(lambda **given: holdfast.pack([QUESTION["openai"]], **given))
+    for make in makers:
+        with pytest.raises(holdfast.HoldfastError) as raised:
+            make(**given)
+        assert said in str(raised.value)
+        assert raised.value.hint
+
+
+def test_a_closed_session_says_so(tmp_path):
+    session = holdfast.Session(store=tmp_path / "agent.db")
+    session.close()
+    with pytest.raises(holdfast.HoldfastError, match="is closed\nhint: open it again"):
+        session.append(QUESTION["openai"])
+
+
 def test_tools_may_come_from_anything_that_can_be_listed():
     session = holdfast.Session(tools=(tool for tool in [TOOLS["anthropic"]]))
     assert [tool["name"] for tool in session.tools] == ["Read", "Recall"]

@@ -57,9 +57,8 @@ class HoldfastContextProvider(ContextProvider):
         source_id: str = "holdfast",
     ) -> None:
         super().__init__(source_id)
-        kept = str(store) if isinstance(store, Path) else store
         self.conversations: FrameworkConversations[Message] = FrameworkConversations(
-            FrameworkTranslation(), budget=budget, profile=profile, model=model, store=kept
+            FrameworkTranslation(), budget=budget, profile=profile, model=model, store=store
         )
 
     def conversation(self, agent: SupportsAgentRun, session: AgentSession) -> FrameworkConversation[Message]:

@@ -6,6 +6,7 @@ there, so that an edited, shortened or restored list gives the pack of what it s
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
@@ -39,8 +40,8 @@ from holdfast.models.errors import redacted_line
 from holdfast.packing.profile import Profile
 from holdfast.sender import Provider
 from holdfast.session import Session
-from holdfast.session_settings import choose_profile
-from holdfast.store import MemoryStore, SqliteStore, Store
+from holdfast.session_settings import choose_profile, open_store
+from holdfast.store import Store
 from holdfast.views import path
 
 M = TypeVar("M")
@@ -263,15 +264,14 @@ class FrameworkConversations(Generic[M]):
         budget: int | str | None = None,
         profile: str | Profile = "code",
         model: str = "",
-        store: Store | str | None = None,
+        store: Store | Path | str | None = None,
         to: Provider = "openai",
     ) -> None:
         self._translation = translation
         self._profile = choose_profile(profile, budget)
         self._model = model
         self._to: Provider = to
-        opened = SqliteStore(store) if isinstance(store, str) else store
-        self.store: Store = MemoryStore() if opened is None else opened
+        self.store = open_store(store)
         self._open: dict[str, FrameworkConversation[M]] = {}
         self._lock = Lock()
 

@@ -55,9 +55,8 @@ class HoldfastPlugin(BasePlugin):
         name: str = "holdfast",
     ) -> None:
         super().__init__(name)
-        kept = str(store) if isinstance(store, Path) else store
         self.conversations: FrameworkConversations[types.Content] = FrameworkConversations(
-            ContentTranslation(), budget=budget, profile=profile, model=model, store=kept, to="gemini"
+            ContentTranslation(), budget=budget, profile=profile, model=model, store=store, to="gemini"
         )
         self.recall_tool = HoldfastRecallTool(self)
         self._requests: dict[str, _WholeRequest] = {}

@@ -5,6 +5,7 @@ Rule: only what is sent is packed. The state of the graph, and so every checkpoi
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
@@ -50,7 +51,7 @@ class HoldfastMiddleware(AgentMiddleware):
         budget: int | str | None = None,
         profile: str | Profile = "code",
         model: str = "",
-        store: Store | str | None = None,
+        store: Store | Path | str | None = None,
     ) -> None:
         super().__init__()
         self.conversations = ThreadConversations(budget=budget, profile=profile, model=model, store=store)
@@ -101,7 +102,7 @@ class HoldfastTrimmer(Runnable[Any, list[Any]]):
         budget: int | str | None = None,
         profile: str | Profile = "code",
         model: str = "",
-        store: Store | str | None = None,
+        store: Store | Path | str | None = None,
         tools: Sequence[Any] = (),
     ) -> None:
         self.conversations = ThreadConversations(budget=budget, profile=profile, model=model, store=store)

@@ -52,9 +52,8 @@ class Holdfast(AbstractCapability[Any]):
         model: str = "",
         store: Store | Path | str | None = None,
     ) -> None:
-        kept = str(store) if isinstance(store, Path) else store
         self.conversations: FrameworkConversations[MessagePiece] = FrameworkConversations(
-            PieceTranslation(), budget=budget, profile=profile, model=model, store=kept
+            PieceTranslation(), budget=budget, profile=profile, model=model, store=store
         )
         self._run_conversation = ""
 

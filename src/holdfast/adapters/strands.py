@@ -50,9 +50,8 @@ class HoldfastConversationManager(ConversationManager):
         store: Store | Path | str | None = None,
     ) -> None:
         super().__init__()
-        kept = str(store) if isinstance(store, Path) else store
         self.conversations: FrameworkConversations[WireDict] = FrameworkConversations(
-            ConverseTranslation(), budget=budget, profile=profile, model=model, store=kept
+            ConverseTranslation(), budget=budget, profile=profile, model=model, store=store
         )
         spec = {
             "name": RECALL_TOOL.name,

@@ -115,9 +115,10 @@ class Agent:
     """An agent: the model it asks, the tools it may call, and a session with its log.
 
     `model` is a name such as "anthropic/claude-opus-5", whose window and price are looked up, or a model of your
-    own; without one it is that of `HOLDFAST_MODEL`. Tools are made with `@tool`; Recall is added to them. Without a
-    `session` it begins a new one, in `store` if that is given. `approve` is asked before each call of a tool that
-    is not read-only. `limits` end a run that would go too far, and `watch` is told of everything that happens.
+    own; without one it is that of `HOLDFAST_MODEL`. Tools are functions, with or without `@tool`; Recall is added.
+    Without a `session` it begins a new one, in `store` if that is given. `approve` is asked before each call of a
+    tool that is not read-only. `limits` end a run that would go too far, and `watch` is told of everything that
+    happens.
 
     The others are for agents with folders and rules of their own: `workspace` is what tools for files may touch,
     `gate` decides about calls in place of `approve`, `budget` counts what several runs spend together. `summarizer`

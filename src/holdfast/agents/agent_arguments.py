@@ -3,8 +3,6 @@
 Rule: what cannot be used is refused in one sentence, before anything is recorded.
 """
 
-from pathlib import Path
-
 from msgspec.structs import asdict
 
 from holdfast.agents.limits import RunLimits
@@ -29,8 +27,6 @@ def check_arguments(
     _check(has_model, "model", model, 'pass a name such as `"anthropic/claude-opus-5"`, or a model')
     _check(isinstance(system, str | None), "system", system, "pass a text")
     _check(isinstance(session, Session | None), "session", session, "pass a `Session`")
-    is_store = isinstance(store, str | Path | None) or hasattr(store, "logs")
-    _check(is_store, "store", store, 'pass the name of a file, such as `"agent.db"`')
     _check(isinstance(limits, RunLimits | None), "limits", limits, "pass `RunLimits(steps=40)`, for example")
     _check(approve is None or callable(approve), "approve", approve, "pass a function of a call")
     _check(callable(watch), "watch", watch, "pass a function of a notice")

@@ -109,8 +109,10 @@ def named_errors(path: Path) -> Iterator[None]:
         if "not a database" in said:
             message, hint = (
                 f"`{path}` is not a SQLite file",
-                "name another file with --store or HOLDFAST_STORE",
+                "name another file, with `store=`, --store or HOLDFAST_STORE",
             )
+        elif "closed database" in said:
+            message, hint = f"the store `{path}` is closed", "open it again: `Session.resume(…)`"
         elif "readonly" in said:
             message, hint = f"the store `{path}` is read-only", "make the file writable"
         elif "locked" in said:
@@ -133,10 +135,10 @@ def _create_file(path: Path) -> None:
         if not path.exists():
             # Logs hold whatever an agent saw: other users of the machine need not read them.
             path.touch(mode=0o600)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have.
         raise StoreError(
-            f"the store `{path}` cannot be created: {error.strerror or error}",
-            hint="name a file in a folder you may write to with --store or HOLDFAST_STORE",
+            f"the store `{path}` cannot be created: {getattr(error, 'strerror', '') or error}",
+            hint="name a file in a folder you may write to, with `store=`, --store or HOLDFAST_STORE",
         ) from None
     if path.is_dir():
         raise StoreError(f"the store `{path}` is a folder, not a file", hint=f"try `{path / 'store.db'}`")
@@ -157,7 +159,7 @@ def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
     if version or application or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise StoreError(
             f"`{path}` is a SQLite database, but not a Holdfast store",
-            hint="name another file with --store or HOLDFAST_STORE",
+            hint="name another file, with `store=`, --store or HOLDFAST_STORE",
         )
     return False
 

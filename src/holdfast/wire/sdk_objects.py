@@ -47,7 +47,7 @@ def plain_message(message: object, called: str = "the message") -> Json:
 
 def plain_tools(tools: Iterable[object] | None) -> list[Json]:
     """Definitions of tools as JSON; those of ours stay as they are."""
-    if isinstance(tools, str | bytes | Mapping):
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable | None):
         kind = type(tools).__name__
         raise InputError(f"the tools are of type `{kind}`, not a list", hint="pass a list of definitions")
     return [
