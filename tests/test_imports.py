@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "list_packing": VALUES
     | {"packing", "wire", "recall", "store", "log", "sender", "session_settings", "tokenizers"},
-    "adapters": VALUES
+    "followed_conversations": VALUES
     | {
         "views",
         "packing",
@@ -71,8 +71,26 @@ MAY_IMPORT: dict[str, set[str]] = {
         "session_settings",
         "models",
     },
+    "adapters": VALUES
+    | {
+        "views",
+        "packing",
+        "wire",
+        "recall",
+        "store",
+        "log",
+        "sender",
+        "session",
+        "session_settings",
+        "followed_conversations",
+        "models",
+    },
     "gateway": VALUES
     | {
+        "config",
+        "tokenizers",
+        "recall",
+        "redaction",
         "views",
         "packing",
         "wire",
@@ -81,7 +99,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "session",
         "session_settings",
         "models",
-        "adapters",
+        "followed_conversations",
     },
     "prices": VALUES,
     "models": VALUES | {"packing", "wire", "redaction", "prices", "config"},
@@ -120,6 +138,21 @@ MAY_IMPORT: dict[str, set[str]] = {
         "agents",
     },
     "tour": VALUES | {"models"},
+    "viewer": VALUES
+    | {
+        "views",
+        "packing",
+        "wire",
+        "recordings",
+        "recall",
+        "store",
+        "log",
+        "tokenizers",
+        "prices",
+        "config",
+        "models",
+        "session_settings",
+    },
     "lab": VALUES
     | {
         "views",

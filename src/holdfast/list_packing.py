@@ -38,7 +38,8 @@ from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.formats import format_named
-from holdfast.wire.message_lists import MessageListReader, checked_list
+from holdfast.wire.message_checks import checked_list
+from holdfast.wire.message_lists import MessageListReader
 from holdfast.wire.openai import openai_tool
 from holdfast.wire.sdk_objects import plain_message, plain_tools
 

@@ -106,6 +106,15 @@ class Usage(Struct, frozen=True, gc=False):
         return self.prompt + self.completion
 
 
+def add_usage(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.prompt + other.prompt,
+        one.completion + other.completion,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+    )
+
+
 def joined_text(parts: tuple[UserPart | AssistantPart, ...]) -> str:
     """All text parts, one below the other; thinking, calls and images are not text."""
     return "\n".join(p.text for p in parts if isinstance(p, Text))

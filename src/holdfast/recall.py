@@ -59,7 +59,7 @@ def recall(
         if query is None:
             raise InputError("recall needs an id or a query", hint="a pack's marks contain the ids")
         return _search(store, query, log, limits)
-    whole, text = _resolved(store, id)
+    whole, text = whole_text(store, id)
     if grep is not None or query is not None:
         if chars is not None:
             raise InputError("`chars` goes with neither `grep` nor `query`", hint="narrow these with `lines`")
@@ -70,7 +70,7 @@ def recall(
     return line_part(whole, text, lines, limits)
 
 
-def _resolved(store: Store, prefix: str) -> tuple[str, str]:
+def whole_text(store: Store, prefix: str) -> tuple[str, str]:
     """The full id, and the text that it names."""
     found = store.resolve(prefix)
     if found.kind == "artifact":

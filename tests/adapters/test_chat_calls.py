@@ -1,15 +1,15 @@
 """A chat completion, packed without a framework."""
 
 from holdfast.adapters.chat_calls import PackedCall
-from holdfast.adapters.conversation import FrameworkConversations
-from holdfast.adapters.wire_lists import WireTranslation
+from holdfast.followed_conversations import FollowedConversations
+from holdfast.wire.translation import WireTranslation
 
 CACHED = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
 MESSAGES = [{"role": "system", "content": [CACHED]}, {"role": "user", "content": "Hello."}]
 
 
 def call_of(messages: list, *, can_recall: bool = True, **request) -> PackedCall:
-    conversation = FrameworkConversations(WireTranslation("openai"), budget="16k").get("a")
+    conversation = FollowedConversations(WireTranslation("openai"), budget="16k").get("a")
     return PackedCall(conversation, {"messages": messages, **request}, can_recall=can_recall)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
 from holdfast.adapters.responses_items import ResponsesItems
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, ToolReturned, UserSaid
+from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import Image, Text, ToolCall
 
 SCREEN = {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}
@@ -37,8 +37,8 @@ ITEMS = [
 ]
 
 
-def started() -> FrameworkConversation:
-    return FrameworkConversations(ResponsesItems(), budget="16k", to="responses").get("a")
+def started() -> FollowedConversation:
+    return FollowedConversations(ResponsesItems(), budget="16k", to="responses").get("a")
 
 
 def test_every_item_is_sent_as_it_was() -> None:

@@ -10,9 +10,10 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from holdfast.agents.agent import Agent, RequestSettings
+from holdfast.agents.agent import Agent
 from holdfast.agents.limits import RunBudget, RunLimits
 from holdfast.agents.loop import run
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.outcomes import Done
 from holdfast.config import Config
 from holdfast.events import AssistantReplied, ToolReturned

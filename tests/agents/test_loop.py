@@ -6,9 +6,10 @@ import time
 import pytest
 from msgspec import Struct
 
-from holdfast.agents.agent import Agent, RequestSettings
+from holdfast.agents.agent import Agent
 from holdfast.agents.limits import RAISE, RunBudget, RunLimits
 from holdfast.agents.loop import CUT_OFF, EMPTY, run
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.notices import FoldMade, Reminded, StepBegan, SummaryMade
 from holdfast.agents.outcomes import Done, Stop
 from holdfast.agents.tool_results import UNCERTAIN

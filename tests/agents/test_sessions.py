@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from holdfast.agents.agent import RequestSettings
 from holdfast.agents.commands.resume import MOST_SESSIONS, age
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.sessions import (
     TASK_SOURCE,
     first_words,

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from holdfast.agents.agent import RequestSettings
 from holdfast.agents.commands.context import give_advice, measure_window
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.sessions import TASK_SOURCE
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import InputError

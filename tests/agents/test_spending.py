@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.spending import ModelSpending, measure_spending, price_lookup
+from holdfast.agents.spending import ModelSpending, measure_spending
 from holdfast.events import AssistantReplied, Folded, LogStarted, UsageReported, UserSaid
 from holdfast.messages import Text, Usage
-from holdfast.models.catalogue import ModelEntry, Price, load_catalogue, request_cost
+from holdfast.models.catalogue import ModelEntry, Price, load_catalogue, model_lookup, request_cost
 from support.logs import chained
 
 LARGE = ModelEntry(name="house/large", price=Price(input=2.0, output=10.0, cache_read=0.2, cache_write=2.5))
 SMALL = ModelEntry(name="house/small", price=Price(input=1.0, output=4.0))
-LOOKUP = price_lookup(load_catalogue(), [("house/large", LARGE), ("house/small", SMALL)])
+LOOKUP = model_lookup(load_catalogue(), [("house/large", LARGE), ("house/small", SMALL)])
 
 
 def replied(model, *usage):
@@ -51,7 +51,7 @@ def test_what_is_not_known_is_counted_as_such():
 def test_a_model_is_found_by_the_names_that_providers_answer_with():
     catalogue = load_catalogue()
     known = next(entry for entry in catalogue.models.values() if entry.price)
-    lookup = price_lookup(catalogue)
+    lookup = model_lookup(catalogue)
     for name in (known.name, known.model, f"{known.model}-20260315", f"{known.model}-2026-03-15"):
         assert lookup(name) is not None, name
         assert lookup(name).price == known.price

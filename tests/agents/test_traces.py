@@ -16,11 +16,12 @@ from holdfast.agents.coding.traces import Trace, redact_line
 from holdfast.agents.limits import TaskSettings
 from holdfast.agents.notices import Replied, innermost
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.otel import RunSpans, tracer_provider
+from holdfast.agents.otel import RunSpans
 from holdfast.errors import ConfigError, InputError
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.errors import NetworkFailed
 from holdfast.models.scripted import ScriptedModel
+from holdfast.models.telemetry import tracer_provider
 from support.agent_runs import call, repository
 
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}

@@ -1,33 +1,27 @@
-"""`holdfast gateway` and `holdfast wrap`, as programs."""
+"""`holdfast gateway`, as a program; and what it and `holdfast wrap` say of bad input."""
 
-import json
-import os
 import re
 import signal
+import socket
 import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
 
 from cli.command_line import command
+from holdfast.events import Noted
+from holdfast.gateway.forwarding import ENDED
+from holdfast.log import Log
 from holdfast.messages import Text
 from holdfast.store import SqliteStore
 from support.provider_server import Script, serving
 
 pytestmark = pytest.mark.slow
 
-AGENT = """
-import json, os, sys, urllib.request
-body = {"model": "m", "messages": [{"role": "user", "content": sys.argv[1]}], "stream": True}
-url = os.environ["MY_URL"] + "/chat/completions"
-print(urllib.request.urlopen(url, json.dumps(body).encode()).read().count(b"data:") > 1)
-sys.exit(7)
-"""
 
-
-def test_the_gateway_says_where_it_is_and_ends_with_ctrl_c(tmp_path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_gateway_says_where_it_is_and_ends_with_a_signal(number, tmp_path) -> None:
     store = tmp_path / "traffic.db"
     with serving(Script(parts=(Text("Hello."),))) as server:
         words = command("gateway", "--port", "0", "--store", store, "--openai", server.openai_url)
@@ -37,7 +31,7 @@ def test_the_gateway_says_where_it_is_and_ends_with_ctrl_c(tmp_path) -> None:
             (address,) = re.findall(r"listening on (\S+) \(", said[0])
             body = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": True}
             assert "Hel" in httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=60).text
-            gateway.send_signal(signal.SIGINT)
+            gateway.send_signal(number)
             assert gateway.wait(60) == 0
             assert gateway.stderr.read() == ""
     assert f"openai to {server.openai_url}" in said[1]
@@ -45,40 +39,44 @@ def test_the_gateway_says_where_it_is_and_ends_with_ctrl_c(tmp_path) -> None:
         assert [info.head.title for info in kept.logs()] == ["Hi."]
 
 
-def wrapped(store: Path, *words: object, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **more}
-    return subprocess.run(
-        command("wrap", "--store", store, *words),
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
+def test_ctrl_c_tells_a_client_that_waits_and_prints_no_traceback(tmp_path) -> None:
+    store = tmp_path / "traffic.db"
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as pool:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        words = command("gateway", "--port", "0", "--store", store, "--openai", url)
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+            assert gateway.stderr is not None
+            (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
+            body = {"model": "m", "messages": [{"role": "user", "content": "Hi."}]}
+            asked = pool.submit(httpx2.post, f"{address}/v1/chat/completions", json=body, timeout=60)
+            provider, _ = silent.accept()
+            provider.recv(1)
+            gateway.send_signal(signal.SIGINT)
+            answer = asked.result(60)
+            provider.close()
+            assert gateway.wait(60) == 0
+            said = gateway.stderr.read()
+    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "gateway_error")
+    assert "waiting a few seconds for 1 request under way" in said
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+    with SqliteStore(store) as kept:
+        events = [entry.event for entry in Log.open(kept, kept.logs()[0].head.id).entries()]
+    assert ENDED in [event.text for event in events if isinstance(event, Noted)]
+
+
+@pytest.mark.parametrize("words", [["gateway", "--port", "0"], ["wrap", "--base-url-env", "X", "--", "true"]])
+def test_a_store_that_cannot_be_opened_is_said_and_starts_nothing(words, tmp_path) -> None:
+    place = tmp_path / "store.db"
+    place.write_text("This is a note of mine, and no store. " * 100)
+    before, after = words[:1], words[1:]
+    done = subprocess.run(
+        command(*before, "--store", place, *after), capture_output=True, text=True, check=False, timeout=60
     )
-
-
-def test_any_program_is_wrapped_with_its_own_exit_code(tmp_path) -> None:
-    agent = tmp_path / "agent.py"
-    agent.write_text(AGENT)
-    with serving(Script(parts=(Text("Hello."),))) as server:
-        done = wrapped(
-            tmp_path / "s.db", "--openai", server.openai_url, "--base-url-env", "MY_URL=/v1", "--",
-            sys.executable, agent, "Hi there.",
-        )  # fmt: skip
-    assert (done.returncode, done.stdout) == (7, "True\n"), done.stderr
-    with SqliteStore(tmp_path / "s.db") as kept:
-        assert [info.head.title for info in kept.logs()] == ["Hi there."]
-
-
-def test_a_known_agent_is_told_by_its_environment(tmp_path) -> None:
-    """A program of the name stands for the agent: it says what it was started with."""
-    fake = tmp_path / "claude"
-    fake.write_text(f"#!{sys.executable}\nimport os, sys, json\n"
-                    "print(json.dumps([sys.argv[1:], os.environ['ANTHROPIC_BASE_URL']]))\n")  # fmt: skip
-    fake.chmod(0o755)
-    done = wrapped(tmp_path / "s.db", "claude", "--", "-p", "hello", PATH=f"{tmp_path}:{os.environ['PATH']}")
-    arguments, url = json.loads(done.stdout)
-    assert (done.returncode, arguments) == (0, ["-p", "hello"])
-    assert url.startswith("http://127.0.0.1:")
+    assert done.returncode == 4, done.stderr
+    assert "store.db` is not a SQLite file" in done.stderr
+    assert "listening" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -86,7 +84,14 @@ def test_a_known_agent_is_told_by_its_environment(tmp_path) -> None:
     [
         (["wrap", "klaude"], "`klaude` is no agent that is known"),
         (["wrap", "--base-url-env", "X", "--", "no-such-program"], "there is no program `no-such-program`"),
+        (["wrap", "--base-url-env", "=/v1", "--", "true"], "`=/v1` names no variable"),
         (["gateway", "--openai", "nowhere"], "cannot be the upstream of `openai`"),
+        (["gateway", "--budget", "16k"], "`--budget` is for `--mode fold`"),
+        (["gateway", "--control", "many"], "`many` is no share of the sessions"),
+        (["gateway", "--control", "150%"], "`150%` is no share of the sessions"),
+        (["gateway", "--mode", "fold", "--budget", "lots"], "`lots`"),
+        (["gateway", "--mode", "fold", "--budget", "16"], "a budget of 16 tokens is too small"),
+        (["gateway", "--mode", "fold", "--budget", "0"], "a budget of 0 tokens is too small"),
     ],
 )
 def test_bad_input_gets_a_sentence(words, said, tmp_path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from command_line import holdfast, process
 
 from holdfast.models.catalogue import load_catalogue
+from support.free_port import free_port
 from support.list_server import listing
 from support.provider_server import serving
 
@@ -24,13 +24,6 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(provider.key, raising=False)
         if provider.url_variable:
             monkeypatch.delenv(provider.url_variable, raising=False)
-
-
-def free_port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        port: int = door.getsockname()[1]
-        return port
 
 
 def test_every_model_with_window_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -340,7 +340,7 @@ def test_a_retry_is_announced_with_a_tenth_of_a_second():
 
 
 def test_telemetry_that_is_not_installed_is_asked_for(root, monkeypatch):
-    monkeypatch.delitem(sys.modules, "holdfast.agents.otel", raising=False)
+    monkeypatch.delitem(sys.modules, "holdfast.models.telemetry", raising=False)
     for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)

@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import brotli
 import httpx2
@@ -15,63 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.gateway_server import gateway_before
+from gateway.upstream_server import STREAM, upstream
 from holdfast.errors import InputError
+from holdfast.gateway import forwarding, replies
 from holdfast.gateway.access import AccessRules
 from holdfast.gateway.forwarding import MOST_BODY
 from holdfast.gateway.serving import open_socket
 from holdfast.gateway.wires import check_upstream, find_route, upstream_target
-
-STREAM = ("content-type", "text/event-stream")
-
-
-class Seen:
-    """What an upstream was sent."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, str, list[tuple[str, str]], bytes]] = []
-        self.left = threading.Event()
-
-
-class Upstream(ThreadingHTTPServer):
-    request_queue_size = 256
-
-
-@contextmanager
-def upstream(answer: bytes = b'{"ok": true}', status: int = 200, headers=(), *, endless=False) -> Iterator:
-    """A server that answers every request with these bytes, and keeps what it was sent."""
-    seen = Seen()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            seen.requests.append((self.command, self.path, list(self.headers.items()), body))
-            self.send_response_only(status)
-            for name, value in headers:
-                self.send_header(name, value)
-            if not endless:
-                self.send_header("content-length", str(len(answer)))
-            self.end_headers()
-            try:
-                if self.command != "HEAD":
-                    self.wfile.write(answer)
-                while endless:
-                    self.wfile.write(b": still there\n\n")
-            except OSError:
-                seen.left.set()
-
-        do_GET = do_HEAD = do_DELETE = do_POST  # noqa: N815 - names of the standard library
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = Upstream(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
-    finally:
-        server.shutdown()
-        server.server_close()
+from support.free_port import free_port
 
 
 def test_bytes_headers_query_and_status_pass_as_they_are() -> None:
@@ -106,16 +56,17 @@ def test_compressed_bodies_pass_compressed(encoding, compress) -> None:
         response = client.send(request, stream=True)
         assert b"".join(response.iter_raw()) == packed
         response.close()
-    assert seen.requests[0][3] == packed
-    assert dict(seen.requests[0][2])["accept-encoding"] == "gzip, br, zstd"
+    assert seen.requests[0].body == packed
+    assert dict(seen.requests[0].headers)["accept-encoding"] == "gzip, br, zstd"
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.binary(max_size=5_000), st.binary(max_size=5_000))
 def test_any_bytes_pass(body, answer) -> None:
     with upstream(answer) as (address, seen), gateway_before(address) as gateway:
         assert httpx2.post(f"{gateway}/v1/responses", content=body).content == answer
-    assert seen.requests[0][3] == body
+    assert seen.requests[0].body == body
 
 
 @pytest.mark.parametrize(
@@ -155,19 +106,15 @@ def test_redirects_are_passed_on_and_not_followed() -> None:
     assert len(seen.requests) == 1
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def test_a_provider_that_is_not_there_is_an_error_in_its_own_form() -> None:
-    with gateway_before(f"http://127.0.0.1:{free_port()}") as gateway:
+    port = free_port()
+    with gateway_before(f"http://127.0.0.1:{port}") as gateway:
         anthropic = httpx2.post(f"{gateway}/v1/messages", content=b"{}")
         openai = httpx2.post(f"{gateway}/v1/chat/completions", content=b"{}")
         gemini = httpx2.post(f"{gateway}/v1beta/models/m:generateContent", content=b"{}")
     assert [r.status_code for r in (anthropic, openai, gemini)] == [502, 502, 502]
-    assert anthropic.json()["error"]["message"].startswith("holdfast gateway: 127.0.0.1 cannot be reached")
+    said = anthropic.json()["error"]["message"]
+    assert said.startswith(f"holdfast gateway: 127.0.0.1:{port} cannot be reached")
     assert openai.json()["error"]["type"] == "gateway_error"
     assert gemini.json()["error"]["code"] == 502
 
@@ -197,6 +144,8 @@ def test_a_body_that_is_too_large_is_refused() -> None:
     [
         {"host": "evil.example"},
         {"host": "127.0.0.1.evil.example:80"},
+        {"host": "[::1].evil.example"},
+        {"host": "localhost:1@evil.example"},
         {"origin": "http://evil.example"},
         {"origin": "http://127.0.0.1:1234"},
         {"origin": "null"},
@@ -220,6 +169,39 @@ def test_it_is_no_open_proxy() -> None:
         assert one.recv(4_000).startswith(b"HTTP/1.1 200")
         one.sendall(b"CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example\r\n\r\n")
         assert b" 200 " not in one.recv(4_000).partition(b"\r\n")[0]
+    assert [path for _, path, *_ in seen.requests] == ["/v1/models"]
+
+
+@contextmanager
+def raw_upstream(reply: bytes) -> Iterator[str]:
+    """A server that answers one request with just these bytes, and then is gone."""
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(reply)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def test_a_reply_in_chunks_arrives_whole_whatever_length_it_claims() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n"
+    with raw_upstream(head + b"5\r\nhello\r\n0\r\n\r\n") as address, gateway_before(address) as gateway:
+        assert httpx2.post(f"{gateway}/v1/messages", content=b"{}").content == b"hello"
+
+
+def test_with_a_token_any_name_of_the_machine_will_do() -> None:
+    """It may listen on all addresses of a machine, and others know it by names that it does not."""
+    access = AccessRules("t0k", ("0.0.0.0",))
+    with upstream() as (address, seen), gateway_before(address, access=access) as gateway:
+        for path, status in (("/t0k/v1/models", 200), ("/v1/models", 401)):
+            got = httpx2.get(gateway + path, headers={"host": "build-server.lan:8427"})
+            assert got.status_code == status
     assert [path for _, path, *_ in seen.requests] == ["/v1/models"]
 
 
@@ -279,3 +261,33 @@ def test_what_cannot_be_an_upstream(address) -> None:
 def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
     with open_socket("127.0.0.1", 0) as taken, pytest.raises(InputError, match="cannot listen"):
         open_socket("127.0.0.1", taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
+def test_an_address_of_another_machine_is_told_by_its_option(host) -> None:
+    with pytest.raises(InputError, match="cannot listen") as refused:
+        open_socket(host, 0)
+    assert "--host" in refused.value.hint
+
+
+HALF = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{"
+
+
+def test_a_request_that_never_becomes_whole_is_not_passed_on(monkeypatch) -> None:
+    with upstream() as (url, seen), gateway_before(url) as gateway:
+        host, _, port = gateway.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(HALF)
+        monkeypatch.setattr(forwarding, "BODY_SECONDS", 0.05)
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(HALF)
+            assert client.recv(1_000).startswith(b"HTTP/1.1 408 ")
+        httpx2.post(f"{gateway}/v1/messages", content=b"{}")
+    assert [request.body for request in seen.requests] == [b"{}"]
+
+
+def test_a_small_body_that_expands_without_end_is_not_read(monkeypatch) -> None:
+    monkeypatch.setattr(replies, "MOST_PLAIN", 100_000)
+    assert replies.plain_bytes(gzip.compress(b"a" * 90_000), "gzip") == b"a" * 90_000
+    with pytest.raises(httpx2.DecodingError, match="more than 100000 bytes"):
+        replies.plain_bytes(gzip.compress(b"a" * 200_000), "gzip")

@@ -1,16 +1,19 @@
 """What passes becomes logs: told apart, without keys, once."""
 
 import json
+import socket
+import threading
 
 import anthropic
 import httpx2
 import openai
 import pytest
 
-from gateway.gateway_server import gateway_before
-from gateway.test_forwarding import STREAM, upstream
-from holdfast.events import AssistantReplied, Noted, Rewound, SystemSet, ToolReturned, UserSaid
-from holdfast.gateway.recorder import GATEWAY
+from gateway.client_lists import body, said, send
+from gateway.gateway_server import gateway_before, remarks
+from gateway.upstream_server import STREAM, upstream
+from holdfast.events import AssistantReplied, LogStarted, Noted, Rewound, SystemSet, ToolReturned, UserSaid
+from holdfast.gateway.conversations import GATEWAY
 from holdfast.log import Log
 from holdfast.messages import Text, Thinking, ToolCall, joined_text
 from holdfast.store import MemoryStore, SqliteStore
@@ -142,6 +145,38 @@ def test_conversations_are_told_apart_by_their_messages() -> None:
     assert len(turns(store, logs["Second."].head.id)) == 2
 
 
+def test_sessions_that_begin_with_the_same_words_are_logs_of_their_own() -> None:
+    """A client that says nothing of its session, asked twice to do the same."""
+    store = MemoryStore()
+
+    def asked(name: str, steps: int) -> list[dict]:
+        words = [(assistant(f"{name} {n}"), user(f"On, {n}.")) for n in range(steps)]
+        return [user("Fix the bug."), *(message for pair in words for message in pair)]
+
+    with serving(Script(parts=(Text("Ok."),))) as server, gateway_before(server.url, store) as gateway:
+        for steps in range(4):
+            ask(gateway, asked("one", steps), tools=[TOOL])
+        for steps in range(4):
+            ask(gateway, asked("two", steps), tools=[TOOL])
+            ask(gateway, asked("three", steps), tools=[TOOL])
+        ask(gateway, asked("one", 4), tools=[TOOL])
+    found = [[joined_text(event.parts) for event in turns(store, info.head.id)] for info in store.logs()]
+    assert sorted((texts[1], len(texts)) for texts in found) == [("one 0", 10), ("three 0", 8), ("two 0", 8)]
+
+
+def test_the_model_is_known_also_where_the_path_names_it() -> None:
+    store = MemoryStore()
+    with upstream() as (url, _), gateway_before(url, store, mode="fold", budget=16_000) as gateway:
+        send(gateway, "gemini", body("gemini", [said("gemini", "user", "Hi.")]))
+    (started,) = [
+        Log.open(store, info.head.id).entries()[0].event
+        for info in store.logs()
+        if info.head.source == GATEWAY
+    ]
+    assert isinstance(started, LogStarted)
+    assert started.meta[GATEWAY]["model"] == "gemini-3.8-flash"
+
+
 def test_a_client_that_summarized_goes_on_in_its_log() -> None:
     store = MemoryStore()
     headers = {"X-Claude-Code-Session-Id": "s1"}
@@ -156,6 +191,20 @@ def test_a_client_that_summarized_goes_on_in_its_log() -> None:
     assert len(store.logs()) == 3
     first = min(store.logs(), key=lambda info: info.head.at or 0).head.id
     assert [joined_text(event.parts)[:12] for event in turns(store, first)] == ["This session", "Ok."]
+
+
+def test_a_summary_continues_the_log_of_the_agent_and_not_of_its_sub_agent() -> None:
+    store = MemoryStore()
+    headers = {"X-Claude-Code-Session-Id": "s1"}
+    continued = "This session is being continued from a previous conversation that ran out of context."
+    with serving(Script(parts=(Text("Ok."),))) as server, gateway_before(server.url, store) as gateway:
+        for messages in ([user("Begin.")], [user("Begin."), assistant("Ok."), user("More.")]):
+            ask(gateway, messages, tools=[TOOL], headers=headers)
+        ask(gateway, [user("A sub-agent's task.")], tools=[TOOL], headers=headers)
+        ask(gateway, [user(continued)], tools=[TOOL], headers=headers)
+    first, second = store.logs()
+    assert joined_text(turns(store, first.head.id)[0].parts) == continued
+    assert joined_text(turns(store, second.head.id)[0].parts) == "A sub-agent's task."
 
 
 def test_a_gateway_that_starts_again_knows_its_conversations(tmp_path) -> None:
@@ -219,3 +268,23 @@ def test_a_title_is_what_a_person_said() -> None:
     with serving(Script(parts=(Text("Ok."),))) as server, gateway_before(server.url, store) as gateway:
         ask(gateway, [{"role": "user", "content": words}])
     assert [info.head.title for info in store.logs()] == ["Fix the parser."]
+
+
+def test_a_reply_that_the_provider_breaks_off_is_broken_off_for_the_client(caplog) -> None:
+    store = MemoryStore()
+    reply = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n3\r\n: a\r\n"
+
+    def answer(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        client.recv(100_000)
+        client.sendall(reply)
+        client.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answer, args=[listening]).start()
+        upstream_url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with gateway_before(upstream_url, store) as gateway, pytest.raises(httpx2.RemoteProtocolError):
+            ask(gateway, [user("Hi.")])
+    (remark,) = remarks(store, "provider")
+    assert remark.text == "the provider broke off before the reply was whole"
+    assert caplog.text == ""

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, TimedOut
 from holdfast.models.transport import Endpoint, EndpointClient, ServerSentEvent, Timeouts, encode_body
+from support.free_port import free_port
 from support.provider_server import Failure, HangUp, ProviderServer, Script, events_of, serving
 
 PATH = "/v1/messages"
@@ -139,12 +140,6 @@ def test_a_proxy_is_asked_for_other_machines(monkeypatch):
         # The server is no proxy, and sees the whole address as its path.
         assert post_once(Endpoint(url="http://models.example")) == []
         assert server.requests[0].path == f"http://models.example{PATH}"
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def test_a_closed_port_cannot_be_reached():

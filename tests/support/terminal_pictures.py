@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from holdfast.agents.agent import RequestSettings
 from holdfast.agents.coding.task import SUB_AGENT_PROMPT
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.messages import SystemMessage, Text, Thinking, ToolMessage, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply

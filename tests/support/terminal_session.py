@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.agents.agent import RequestSettings
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.coding.coding_session import CodingSession, OpenedSession
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.sessions import SOURCE
 from holdfast.log import Log

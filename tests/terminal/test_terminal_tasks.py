@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.agent import RequestSettings
 from holdfast.agents.coding.task import SUB_AGENT_PROMPT
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.notices import Replied, StepBegan, SubAgentNotice
 from holdfast.messages import SystemMessage, Text, ToolMessage, Usage
 from holdfast.models.catalogue import ModelEntry, Price

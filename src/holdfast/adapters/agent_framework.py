@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
 from holdfast.adapters.requirement import require
 from holdfast.errors import InputError
+from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition, Usage
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
@@ -57,11 +57,11 @@ class HoldfastContextProvider(ContextProvider):
         source_id: str = "holdfast",
     ) -> None:
         super().__init__(source_id)
-        self.conversations: FrameworkConversations[Message] = FrameworkConversations(
+        self.conversations: FollowedConversations[Message] = FollowedConversations(
             FrameworkTranslation(), budget=budget, profile=profile, model=model, store=store
         )
 
-    def conversation(self, agent: SupportsAgentRun, session: AgentSession) -> FrameworkConversation[Message]:
+    def conversation(self, agent: SupportsAgentRun, session: AgentSession) -> FollowedConversation[Message]:
         """What an agent said in a session, with its log. An agent that is another's tool may share its session."""
         return self.conversations.get("/".join(filter(None, [session.session_id, agent.name])))
 
@@ -96,7 +96,7 @@ class HoldfastContextProvider(ContextProvider):
 class PackingMiddleware(ChatMiddleware):
     """Gives each call of the model a strategy that packs, and calls once more where the request was too long."""
 
-    def __init__(self, conversation: Callable[[], FrameworkConversation[Message]]) -> None:
+    def __init__(self, conversation: Callable[[], FollowedConversation[Message]]) -> None:
         self._conversation = conversation
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
@@ -119,7 +119,7 @@ class _ModelCall:
 
     def __init__(
         self,
-        conversation: Callable[[], FrameworkConversation[Message]],
+        conversation: Callable[[], FollowedConversation[Message]],
         context: ChatContext,
         call_next: Callable[[], Awaitable[None]],
     ) -> None:

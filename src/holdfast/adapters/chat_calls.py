@@ -6,7 +6,7 @@ Rule: the caller's list stays as it is. Calls of Recall and their answers are in
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.adapters.conversation import FrameworkConversation
+from holdfast.followed_conversations import FollowedConversation
 from holdfast.recall import RECALL_TOOL
 from holdfast.wire.content_blocks import WireDict, split_system, tool_definitions
 from holdfast.wire.foreign_json import Losses, obj, text
@@ -21,7 +21,7 @@ class PackedCall:
     """One chat completion: what the caller asked for, and what is sent."""
 
     def __init__(
-        self, conversation: FrameworkConversation[WireDict], request: Mapping[str, Any], *, can_recall: bool
+        self, conversation: FollowedConversation[WireDict], request: Mapping[str, Any], *, can_recall: bool
     ) -> None:
         self.conversation = conversation
         self._messages = [plain_message(m, f"message {at}") for at, m in enumerate(request["messages"])]

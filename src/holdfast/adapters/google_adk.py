@@ -9,9 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.conversation import MOST_OPEN, FrameworkConversation, FrameworkConversations
 from holdfast.adapters.requirement import require
 from holdfast.errors import HoldfastError, InputError
+from holdfast.followed_conversations import (
+    MOST_OPEN,
+    FollowedConversation,
+    FollowedConversations,
+    drop_oldest,
+)
 from holdfast.messages import ToolDefinition
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
@@ -55,7 +60,7 @@ class HoldfastPlugin(BasePlugin):
         name: str = "holdfast",
     ) -> None:
         super().__init__(name)
-        self.conversations: FrameworkConversations[types.Content] = FrameworkConversations(
+        self.conversations: FollowedConversations[types.Content] = FollowedConversations(
             ContentTranslation(), budget=budget, profile=profile, model=model, store=store, to="gemini"
         )
         self.recall_tool = HoldfastRecallTool(self)
@@ -64,7 +69,7 @@ class HoldfastPlugin(BasePlugin):
 
     def conversation(
         self, session: Session, agent: str, branch: str | None = None, scope: str | None = None
-    ) -> FrameworkConversation[types.Content]:
+    ) -> FollowedConversation[types.Content]:
         """The conversation of an agent in a session, with its log."""
         return self.conversations.get(_name(session, agent, branch, scope))
 
@@ -77,8 +82,7 @@ class HoldfastPlugin(BasePlugin):
         request = _WholeRequest(callback_context, llm_request)
         self._requests.pop(request.name, None)
         self._requests[request.name] = request
-        for oldest in [*self._requests][: len(self._requests) - MOST_OPEN]:
-            del self._requests[oldest]
+        drop_oldest(self._requests, MOST_OPEN)
         await asyncio.to_thread(self._pack, request, llm_request)
         return None
 

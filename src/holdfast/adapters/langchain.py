@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
 from holdfast.adapters.requirement import require
+from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
@@ -84,7 +84,7 @@ class HoldfastMiddleware(AgentMiddleware):
         await asyncio.to_thread(_record_last_reply, conversation, request, response)
         return response
 
-    def _conversation(self, request: Any) -> FrameworkConversation[Any]:
+    def _conversation(self, request: Any) -> FollowedConversation[Any]:
         # The state has what Recall sees too; other middleware may have changed the request.
         return self.conversations.get(ensure_config(), request.state.get("messages") or request.messages)
 
@@ -129,17 +129,17 @@ class ThreadConversations:
 
     def __init__(self, **settings: Any) -> None:
         self._settings = settings
-        self._lasting: FrameworkConversations[Any] = FrameworkConversations(ChatTranslation(), **settings)
-        self._passing: dict[str, FrameworkConversation[Any]] = {}
+        self._lasting: FollowedConversations[Any] = FollowedConversations(ChatTranslation(), **settings)
+        self._passing: dict[str, FollowedConversation[Any]] = {}
 
-    def get(self, config: RunnableConfig, messages: Sequence[Any]) -> FrameworkConversation[Any]:
+    def get(self, config: RunnableConfig, messages: Sequence[Any]) -> FollowedConversation[Any]:
         name = conversation_name(config, messages)
         if _thread(config) or (name and self._settings["store"] is not None):
             return self._lasting.get(name)
         found = self._passing.pop(name, None) if name else None
         if found is None:
             settings = {**self._settings, "store": None}
-            found = FrameworkConversations(ChatTranslation(), **settings).get("passing")
+            found = FollowedConversations(ChatTranslation(), **settings).get("passing")
         if name:
             self._passing[name] = found
         for oldest in [*self._passing][: len(self._passing) - MOST_PASSING]:
@@ -179,16 +179,16 @@ def _thread(config: RunnableConfig) -> str:
     return "" if thread is None else str(thread)
 
 
-def _packed(conversation: FrameworkConversation[Any], request: Any) -> Any:
+def _packed(conversation: FollowedConversation[Any], request: Any) -> Any:
     beside = _beside(request)
     packed = conversation.pack(request.messages, **beside)
     system = request.system_message if packed.system == beside["system"] else SystemMessage(packed.system)
     return request.override(messages=packed.messages, system_message=system)
 
 
-def _record_last_reply(conversation: FrameworkConversation[Any], request: Any, response: Any) -> None:
+def _record_last_reply(conversation: FollowedConversation[Any], request: Any, response: Any) -> None:
     """Record the reply that ends a run. Any other is recorded by the request that follows it."""
-    if not any(getattr(message, "tool_calls", ()) for message in response.result):
+    if response.result and not any(getattr(message, "tool_calls", ()) for message in response.result):
         conversation.follow([*request.messages, *response.result], **_beside(request))
 
 
@@ -198,7 +198,7 @@ def _beside(request: Any) -> dict[str, Any]:
     return {"system": said, "tools": _definitions(request.tools)}
 
 
-def _is_overflow(conversation: FrameworkConversation[Any], error: Exception) -> bool:
+def _is_overflow(conversation: FollowedConversation[Any], error: Exception) -> bool:
     return conversation.report_error(error, is_overflow=isinstance(error, ContextOverflowError))
 
 

@@ -34,7 +34,7 @@ from holdfast.messages import (
 )
 from holdfast.wire.content_blocks import CallNames, block_type, origin_of, tool_call, user_part
 from holdfast.wire.foreign_json import Losses, count, obj, text
-from holdfast.wire.message_lists import checked_list
+from holdfast.wire.message_checks import checked_list
 from holdfast.wire.responses import item_from_thinking, thinking_from_item
 
 CALL_BLOCKS = ("tool_use", "tool_call", "invalid_tool_call", "function_call", "input_json_delta")

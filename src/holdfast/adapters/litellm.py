@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from holdfast.adapters.chat_calls import MOST_ROUNDS, PackedCall
-from holdfast.adapters.conversation import FrameworkConversations
 from holdfast.adapters.list_names import ListNames
 from holdfast.adapters.requirement import require
-from holdfast.adapters.wire_lists import WireTranslation
 from holdfast.errors import HoldfastError, InputError
+from holdfast.followed_conversations import FollowedConversations
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.store import SqliteStore, Store
 from holdfast.wire.foreign_json import obj
+from holdfast.wire.translation import WireTranslation
 
 require("litellm", "1.106")
 
@@ -68,7 +68,7 @@ class HoldfastHandler(CustomLogger):
     ) -> None:
         super().__init__()
         opened = SqliteStore(store) if isinstance(store, Path | str) else store
-        self._conversations = FrameworkConversations(
+        self._conversations = FollowedConversations(
             WireTranslation("openai"), budget=budget, profile=profile, model=model, store=opened
         )
         self._holds_streams = holds_streams

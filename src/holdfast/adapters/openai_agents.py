@@ -15,11 +15,11 @@ from typing import Any, Self
 
 import msgspec
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
 from holdfast.adapters.item_chain import ItemChain
 from holdfast.adapters.requirement import require
 from holdfast.adapters.responses_items import ResponsesItems
 from holdfast.errors import HoldfastError, InputError
+from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.ids import text_id
 from holdfast.messages import ToolDefinition, Usage
 from holdfast.packing.profile import Profile
@@ -48,7 +48,7 @@ class _PackedRequest:
     """One request to a model: what it was made from, and what is sent, which a retry may replace."""
 
     def __init__(
-        self, conversation: FrameworkConversation[WireDict], data: ModelInputData, tools: list[ToolDefinition]
+        self, conversation: FollowedConversation[WireDict], data: ModelInputData, tools: list[ToolDefinition]
     ) -> None:
         self.conversation = conversation
         self.items = data.input
@@ -99,7 +99,7 @@ class HoldfastSession:
         self._open()
 
     def _open(self) -> None:
-        self._conversations = FrameworkConversations(
+        self._conversations = FollowedConversations(
             ResponsesItems(), **self._settings, store=self.store, to="responses"
         )
         self._conversation = self._conversations.get(self.session_id)
@@ -183,7 +183,7 @@ class HoldfastSession:
         if wrapper is not None and wrapper is not self._run:
             self._run, self._requests = wrapper, len(wrapper.usage.request_usage_entries)
 
-    def _conversation_of(self, items: list[WireDict]) -> FrameworkConversation[WireDict]:
+    def _conversation_of(self, items: list[WireDict]) -> FollowedConversation[WireDict]:
         """The session's own, unless the items are of another run: that of an agent which is a tool of this one."""
         own = self._run.turn_input if self._run else []
         if not own or not items or _opening(items[0]) == _opening(own[0]):

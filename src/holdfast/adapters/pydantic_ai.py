@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
 from holdfast.adapters.requirement import require
+from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
@@ -52,12 +52,12 @@ class Holdfast(AbstractCapability[Any]):
         model: str = "",
         store: Store | Path | str | None = None,
     ) -> None:
-        self.conversations: FrameworkConversations[MessagePiece] = FrameworkConversations(
+        self.conversations: FollowedConversations[MessagePiece] = FollowedConversations(
             PieceTranslation(), budget=budget, profile=profile, model=model, store=store
         )
         self._run_conversation = ""
 
-    def conversation(self, conversation_id: str) -> FrameworkConversation[MessagePiece]:
+    def conversation(self, conversation_id: str) -> FollowedConversation[MessagePiece]:
         """A conversation by its id, such as `result.conversation_id`, with its log."""
         return self.conversations.get(conversation_id)
 
@@ -86,9 +86,7 @@ class Holdfast(AbstractCapability[Any]):
 class PackingModel(WrapperModel):
     """A model that is sent the packed list in place of the whole one, and once more where that was too long."""
 
-    def __init__(
-        self, wrapped: Model, conversations: FrameworkConversations[MessagePiece], name: str
-    ) -> None:
+    def __init__(self, wrapped: Model, conversations: FollowedConversations[MessagePiece], name: str) -> None:
         super().__init__(wrapped)
         self._conversations = conversations
         self._conversation = name
@@ -150,7 +148,7 @@ class _GivenRequest:
 
     def __init__(
         self,
-        conversation: FrameworkConversation[MessagePiece],
+        conversation: FollowedConversation[MessagePiece],
         messages: list[ModelMessage],
         parameters: ModelRequestParameters,
     ) -> None:

@@ -26,7 +26,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from holdfast.adapters.conversation import Turn
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Event, ToolReturned, UserSaid
 from holdfast.messages import (
@@ -43,6 +42,7 @@ from holdfast.messages import (
     UserPart,
 )
 from holdfast.wire.content_blocks import origin_of
+from holdfast.wire.followed_lists import Turn
 
 
 class MessagePiece(Struct, eq=False):

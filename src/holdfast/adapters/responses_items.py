@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from holdfast.adapters.wire_lists import WireTranslation
 from holdfast.errors import InputError
 from holdfast.events import Event, UserSaid
 from holdfast.messages import Text
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.foreign_json import obj, text
 from holdfast.wire.responses import CALL_TYPES, OUTPUT_TYPES
+from holdfast.wire.translation import WireTranslation
 
 _CALLS_OF_OTHER_NAMES = ("mcp_approval_request", "program")
 _OUTPUTS_OF_OTHER_NAMES = ("mcp_approval_response",)

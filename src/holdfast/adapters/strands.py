@@ -12,10 +12,10 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-from holdfast.adapters.conversation import FrameworkConversation, FrameworkConversations
 from holdfast.adapters.converse_lists import ConverseTranslation, join_converse
 from holdfast.adapters.requirement import require
 from holdfast.errors import HoldfastError, InputError
+from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition
 from holdfast.models.errors import overflow_of
 from holdfast.packing.profile import Profile
@@ -50,7 +50,7 @@ class HoldfastConversationManager(ConversationManager):
         store: Store | Path | str | None = None,
     ) -> None:
         super().__init__()
-        self.conversations: FrameworkConversations[WireDict] = FrameworkConversations(
+        self.conversations: FollowedConversations[WireDict] = FollowedConversations(
             ConverseTranslation(), budget=budget, profile=profile, model=model, store=store
         )
         spec = {
@@ -67,7 +67,7 @@ class HoldfastConversationManager(ConversationManager):
         super().register_hooks(registry, **kwargs)
         registry.add_callback(AgentInitializedEvent, self._join_agent)
 
-    def conversation(self, agent: Agent) -> FrameworkConversation[WireDict]:
+    def conversation(self, agent: Agent) -> FollowedConversation[WireDict]:
         """The conversation of an agent, with its log."""
         return self.conversations.get(self._name(agent))
 

@@ -5,18 +5,17 @@ calls repeat, whether someone interrupts. Of an interrupted reply only its text 
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Self
-
-from msgspec import Struct
+from typing import Self
 
 from holdfast.agents.agent_arguments import check_arguments
 from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_tool
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
 from holdfast.agents.model_choice import model_profile, named_model
+from holdfast.agents.model_requests import RequestSettings, run_unless_interrupted
 from holdfast.agents.notices import (
     FoldMade,
     Reminded,
@@ -45,7 +44,6 @@ from holdfast.models.catalogue import ModelEntry, request_cost
 from holdfast.models.model import (
     Model,
     ModelReply,
-    ModelRequest,
     ReplyCompleted,
     RetryScheduled,
     TextDelta,
@@ -55,51 +53,10 @@ from holdfast.packing.pack import pack
 from holdfast.recall import RECALL_TOOL
 from holdfast.session import Session
 from holdfast.store import Store
-from holdfast.tools.call import CallFinished, CallGate, CallSettings, CallStarted, cancel_task
+from holdfast.tools.call import CallFinished, CallGate, CallSettings, CallStarted
 from holdfast.tools.permissions.tool_rules import Permissions
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
-
-MAX_TOKENS = 16_000
-"""Room for a reply; the catalogue may know a lower limit."""
-
-
-class RequestSettings(Struct, frozen=True, kw_only=True):
-    """The model's entry in the catalogue, and the room for a reply."""
-
-    entry: ModelEntry = ModelEntry()
-    max_tokens: int = MAX_TOKENS
-
-    def request(self, pack: Pack) -> ModelRequest:
-        most = self.entry.max_output
-        return ModelRequest(
-            messages=pack.messages,
-            tools=pack.tools,
-            layer_ends=pack.layer_ends,
-            max_tokens=min(self.max_tokens, most) if most else self.max_tokens,
-        )
-
-
-SECONDS_TO_STOP = 5.0
-"""How long to wait for a request that was cancelled."""
-
-
-async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do the work until it ends or is interrupted. Says whether it ended; what it raises is raised."""
-    doing = asyncio.create_task(work)
-    waiting = asyncio.create_task(interrupt.wait())
-    try:
-        await asyncio.wait({doing, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if doing.done():
-            doing.result()
-            return True
-        return False
-    finally:
-        waiting.cancel()
-        if not doing.done():
-            # Wait until the connection is closed, so that nothing arrives after the interruption.
-            await cancel_task(doing, "a request to the model", SECONDS_TO_STOP)
-
 
 INTERRUPTED = "interrupted"
 

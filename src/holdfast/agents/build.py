@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from holdfast.agents.agent import Agent, RequestSettings
+from holdfast.agents.agent import Agent
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.tool_results import DEFAULT_KEPT_DATA, KeptData

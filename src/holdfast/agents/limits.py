@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.outcomes import Stop
-from holdfast.messages import Usage
+from holdfast.messages import Usage, add_usage
 from holdfast.prices import format_dollars
 
 RAISE = "raise the limit to continue"
@@ -23,15 +23,6 @@ class RunLimits(Struct, frozen=True):
     seconds: float = 0.0
     tokens: int = 0
     """Prompt and completion of all requests together, cached or not."""
-
-
-def add_usage(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.prompt + other.prompt,
-        one.completion + other.completion,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-    )
 
 
 class Spent(Struct, frozen=True):

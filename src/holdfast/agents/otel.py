@@ -4,18 +4,9 @@ Rule: only names, sizes, times and outcomes; no text of a person, a model or a t
 `OTEL_TRACES_EXPORTER` asks for it.
 """
 
-import sys
-from collections.abc import Mapping
-from importlib.metadata import entry_points
-
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
-from opentelemetry.util.types import AttributeValue
+from opentelemetry.trace import Span, SpanKind, Tracer, set_span_in_context
 
-from holdfast.agents.limits import add_usage
 from holdfast.agents.notices import (
     FoldMade,
     Notice,
@@ -24,27 +15,19 @@ from holdfast.agents.notices import (
     SubAgentNotice,
     SummaryMade,
 )
-from holdfast.errors import ConfigError
-from holdfast.messages import Usage
+from holdfast.messages import Usage, add_usage
 from holdfast.models.model import ModelReply, RetryScheduled
+from holdfast.models.telemetry import (
+    CUT_SHORT,
+    PROVIDERS,
+    STOPS,
+    Attributes,
+    mark_failed,
+    usage_attributes,
+)
 from holdfast.tools.call import CallFinished, CallStarted
-from holdfast.version import __version__
 
-VARIABLE = "OTEL_TRACES_EXPORTER"
 AGENT, SUB_AGENT = "holdfast", "holdfast.task"
-PROVIDERS = {"google": "gcp.gemini", "mistral": "mistral_ai", "moonshot": "moonshot_ai"}
-"""The conventions' names of providers that differ from ours."""
-STOPS = {
-    "end": "stop",
-    "calls": "tool_call",
-    "length": "length",
-    "refused": "content_filter",
-    "other": "error",
-}
-CUT_SHORT = "cut_short"
-"""The error type of what never ended."""
-
-Attributes = dict[str, AttributeValue]
 
 
 class RunSpans:
@@ -97,11 +80,11 @@ class RunSpans:
         for sub in self._subs.values():
             sub.end(CUT_SHORT)
         for span in self._calls.values():
-            _fail(span, CUT_SHORT)
+            mark_failed(span, CUT_SHORT)
             span.end()
-        self._own.set_attributes(_counts(self._usage))
+        self._own.set_attributes(usage_attributes(self._usage))
         if outcome != "done":
-            _fail(self._own, outcome)
+            mark_failed(self._own, outcome)
         self._own.end()
 
     def _begin(
@@ -120,7 +103,7 @@ class RunSpans:
             return
         usage = reply.usage or Usage(0)
         self._usage = add_usage(self._usage, usage)
-        self._request.set_attributes(_counts(usage))
+        self._request.set_attributes(usage_attributes(usage))
         self._request.set_attribute("gen_ai.response.finish_reasons", [STOPS[reply.stop]])
         self._request.set_attribute("gen_ai.response.model", reply.model or self._called)
         self._request.end()
@@ -133,7 +116,7 @@ class RunSpans:
         if sub := self._subs.pop(news.call.id, None):
             sub.end(news.result.envelope.status if news.result.envelope.status != "success" else "done")
         if fault := news.result.envelope.error:
-            _fail(span, fault.code)
+            mark_failed(span, fault.code)
         span.end()
 
     def _sub(self, news: SubAgentNotice) -> "RunSpans":
@@ -146,46 +129,6 @@ class RunSpans:
 
     def _cut_request(self) -> None:
         if self._request is not None:
-            _fail(self._request, CUT_SHORT)
+            mark_failed(self._request, CUT_SHORT)
             self._request.end()
             self._request = None
-
-
-def _fail(span: Span, kind: str) -> None:
-    span.set_attribute("error.type", kind)
-    span.set_status(Status(StatusCode.ERROR, kind))
-
-
-def _counts(usage: Usage) -> Attributes:
-    return {
-        "gen_ai.usage.input_tokens": usage.prompt,
-        "gen_ai.usage.output_tokens": usage.completion,
-        "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
-    }
-
-
-def tracer_provider(env: Mapping[str, str]) -> TracerProvider:
-    """A provider that exports as `OTEL_TRACES_EXPORTER` says: `console` (to stderr), `otlp`, or another name.
-    Exporters read their other settings from the environment themselves."""
-    provider = TracerProvider(
-        resource=Resource.create({"service.name": AGENT, "service.version": __version__})
-    )
-    for name in env.get(VARIABLE, "").split(","):
-        provider.add_span_processor(BatchSpanProcessor(_exporter(name.strip(), env)))
-    return provider
-
-
-def _exporter(name: str, env: Mapping[str, str]) -> SpanExporter:
-    if name == "console":
-        return ConsoleSpanExporter(out=sys.stderr)
-    if name == "otlp":
-        name = f"otlp_proto_{env.get('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/protobuf').partition('/')[0]}"
-    found = [one for one in entry_points(group="opentelemetry_traces_exporter") if one.name == name]
-    if not found:
-        raise ConfigError(
-            f"`{VARIABLE}` asks for the exporter `{name}`, which is not installed",
-            hint="`pip install opentelemetry-exporter-otlp` has the usual ones",
-        )
-    exporter: SpanExporter = found[0].load()()
-    return exporter

@@ -12,11 +12,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.agent import RequestSettings
 from holdfast.agents.approved_rules import approve_rule, approved_rules
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import cache_prices, choose_model
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.notices import Watch
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.trust import apply_trust, config_folder

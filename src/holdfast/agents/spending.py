@@ -4,23 +4,16 @@ Rule: a request without usage or price is counted as such, never as free. Entrie
 they were paid for. Entries that a fork copied do not, since another log paid for them.
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.limits import Spent, add_usage
+from holdfast.agents.limits import Spent
 from holdfast.agents.sessions import count_copied
 from holdfast.events import AssistantReplied, Entry, Folded, UsageReported
-from holdfast.messages import Usage
-from holdfast.models.catalogue import Catalogue, ModelEntry, request_cost
-
-_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
-"""What providers append to a name for a version of the same model; any other suffix means another model."""
-
-PriceLookup = Callable[[str], ModelEntry | None]
-"""The catalogue's entry of a model, by the name that a log has for it."""
+from holdfast.messages import Usage, add_usage
+from holdfast.models.catalogue import ModelEntry, ModelLookup, request_cost
 
 
 class ModelSpending(Struct, frozen=True):
@@ -81,7 +74,7 @@ class Spending(Struct, frozen=True):
         return whole
 
 
-def measure_spending(entries: Sequence[Entry], lookup: PriceLookup) -> Spending:
+def measure_spending(entries: Sequence[Entry], lookup: ModelLookup) -> Spending:
     """What was spent, by a log's own entries."""
     models: dict[str, ModelSpending] = {}
     folds = folded = 0
@@ -95,22 +88,6 @@ def measure_spending(entries: Sequence[Entry], lookup: PriceLookup) -> Spending:
                 folds += 1
                 folded += max(0, before - after)
     return Spending(tuple(models.values()), folds, folded)
-
-
-def price_lookup(catalogue: Catalogue, own: Iterable[tuple[str, ModelEntry]] = ()) -> PriceLookup:
-    """Finds models by our name, by the provider's name, or by the latter with a date, as providers report it. `own`
-    are models by the names under which they are asked; they come first."""
-    by_name: dict[str, ModelEntry] = {}
-    for entry in catalogue.models.values():
-        by_name.setdefault(entry.model, entry)
-    by_name |= catalogue.models
-    for name, entry in own:
-        by_name |= {one: entry for one in (name, entry.name, entry.model) if one}
-
-    def lookup(name: str) -> ModelEntry | None:
-        return by_name.get(name) or by_name.get(_DATED.sub("", name))
-
-    return lookup
 
 
 def spent_by(entries: Sequence[Entry], entry: ModelEntry) -> Spent:

@@ -36,7 +36,8 @@ from holdfast.store import MemoryStore
 from holdfast.views import Repair, Transcript
 from holdfast.wire.foreign_json import Losses
 from holdfast.wire.formats import FORMATS
-from holdfast.wire.message_lists import is_message, request_of
+from holdfast.wire.message_checks import is_message
+from holdfast.wire.message_lists import request_of
 
 BROKEN = 1
 

@@ -12,7 +12,8 @@ from click.shell_completion import CompletionItem
 
 from holdfast.agents.approved_rules import approved_rules as rules_of
 from holdfast.agents.trust import config_folder
-from holdfast.cli.inputs import store_path
+from holdfast.cli.store_file import store_path
+from holdfast.cli.wrapped_agents import AGENTS
 from holdfast.config import load_config
 from holdfast.errors import HoldfastError
 from holdfast.lab.policies.registry import DESCRIPTIONS
@@ -63,6 +64,13 @@ def logs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
                 heads = [info.head for info in store.logs()]
             return [CompletionItem(h.id, help=h.title) for h in heads if h.id.startswith(incomplete)]
     return []
+
+
+def wrapped_agents(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Agents that `holdfast wrap` knows; after the name of one, files."""
+    if ctx.params.get("agent"):
+        return [CompletionItem(incomplete, type="file")]
+    return [CompletionItem(name) for name in AGENTS if name.startswith(incomplete)]
 
 
 def recordings(ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -16,14 +16,14 @@ from holdfast.agents.coding.headless import RunResult
 from holdfast.agents.limits import Spent
 from holdfast.agents.notices import FoldMade, Notice, SummaryBegan, SummaryMade
 from holdfast.cli.streams import hint, note, printable, say, say_error, warn, write, write_json
-from holdfast.errors import ConfigError, HoldfastError
+from holdfast.cli.telemetry import requested_provider
+from holdfast.errors import HoldfastError
 from holdfast.models.model import RetryScheduled
 from holdfast.numbers import counted
 from holdfast.tools.call import CallFinished
 
 LONGEST_ABOUT = 80
 LONGEST_SHOWN = 100
-OTEL_VARIABLE = "OTEL_TRACES_EXPORTER"
 TELLING = ("path", "command", "pattern", "query", "id", "description", "prompt")
 """Arguments that describe a call; the first one that is given is shown."""
 
@@ -156,13 +156,13 @@ class Observers:
     """A trace in a file, and OpenTelemetry spans where the environment asks for them."""
 
     def __init__(self, trace: Path | None, env: Mapping[str, str]) -> None:
-        self._provider: Any = _provider(env) if env.get(OTEL_VARIABLE, "none") not in ("none", "") else None
+        self._provider: Any = requested_provider(env)
         self._spans: Any = None
         self._trace = traces.Trace(trace) if trace else None
 
     def began(self, opened: OpenedSession) -> None:
         if self._provider:
-            # Imported late, as below.
+            # Imported late: an extra that few have installed.
             from holdfast.agents.otel import RunSpans  # noqa: PLC0415
 
             coding = opened.coding
@@ -187,17 +187,3 @@ class Observers:
             self._trace.close()
         if self._provider:
             self._provider.shutdown()
-
-
-def _provider(env: Mapping[str, str]) -> Any:
-    try:
-        # Imported late: an extra that few have installed.
-        from holdfast.agents.otel import tracer_provider  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("opentelemetry"):
-            raise
-        raise ConfigError(
-            f"`{OTEL_VARIABLE}` is set, but OpenTelemetry is not installed",
-            hint="run `pip install '.[otel]'` in a checkout of Holdfast, or unset the variable",
-        ) from None
-    return tracer_provider(env)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.inputs import load_profile, parse_budgets
+from holdfast.cli.many_recordings import recording_sources
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import check_writable, note, replace_file, say, show_activity, write_json
 from holdfast.cli.tables import Column, print_table
@@ -49,7 +50,10 @@ that was not; `tenth` is the share of later use in the best tenth of tokens."""
 @click.option("--replay", "replays", is_flag=True, help="Also replay with weights fitted on the others.")
 @json_option
 @common_options
-def command(source: FilesInput, profile: str, out: Path | None, replays: bool, as_json: bool) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, source: FilesInput, profile: str, out: Path | None, replays: bool, as_json: bool
+) -> None:
     """Learn from recordings which lines are worth keeping.
 
     At every fold, which of the lines and names that it dropped did later actions use? Prints what each feature is
@@ -72,7 +76,7 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
         at_least=parse_tokens(source.at_least),
     )
     check_writable(out)
-    recordings = RecordingSources(source.files, source.format, source.sample)
+    recordings = recording_sources(ctx, source)
     fit = _fit(options, recordings, source.jobs or available_processors(), replays)
     if out is not None:
         replace_file(out, [weights_file(fit.weights)])

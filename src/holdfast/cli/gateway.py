@@ -1,19 +1,29 @@
 """`holdfast gateway`: a local server between agents and their providers, which records what passes."""
 
+import os
 import secrets
+import shlex
 from collections.abc import Callable
+from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from holdfast.cli.inputs import store_path
-from holdfast.cli.options import common_options
+from holdfast.cli.options import STORE, common_options, complete_with, json_option
+from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import note, warn
+from holdfast.cli.telemetry import requested_provider
+from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.gateway.access import LOOPBACK, AccessRules
+from holdfast.gateway.exchange import ExchangeObserver
+from holdfast.gateway.late_start import LateRecorder, start_late
+from holdfast.gateway.settings import LARGEST_RESULT, MODES, GatewaySettings, Mode
 from holdfast.gateway.wires import DEFAULT_UPSTREAMS, WIRES, Wire, check_upstream
 from holdfast.numbers import counted
+from holdfast.packing.amounts import parse_tokens
 from holdfast.store import SqliteStore
 
 PORT = 8427
@@ -23,18 +33,98 @@ EXAMPLES = """\b
 Examples:
   holdfast gateway
   holdfast gateway --port 9000 --store traffic.db
-  holdfast gateway --openai http://127.0.0.1:8080/v1
+  holdfast gateway --mode safe --control 10%
+  holdfast gateway --mode fold --budget 16k --openai http://127.0.0.1:8080/v1
 
 \b
 Then, in another terminal:
   ANTHROPIC_BASE_URL=http://127.0.0.1:8427 claude
   OPENAI_BASE_URL=http://127.0.0.1:8427/v1 your-agent
   holdfast logs
+  holdfast gateway stats
 
 \b
 `holdfast wrap claude` does both at once."""
 
+STATS_EXAMPLES = """\b
+Examples:
+  holdfast gateway stats
+  holdfast gateway stats l0123456789ab --json"""
+
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def mode_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options that say what may be done to requests, given to the command as `settings`."""
+
+    @click.option(
+        "--mode",
+        type=click.Choice(MODES),
+        default="watch",
+        show_default=True,
+        help="Change nothing; shorten large results before they are first sent; or pack the whole history.",
+    )
+    @click.option(
+        "--budget",
+        metavar="TOKENS",
+        default="",
+        help="With fold: pack to so many, such as 16k (default: the model's window, 200k at most).",
+    )
+    @click.option(
+        "--largest-result",
+        metavar="TOKENS",
+        default=str(LARGEST_RESULT),
+        show_default=True,
+        help="With safe: shorten a new result that has more.",
+    )
+    @click.option(
+        "--control",
+        metavar="SHARE",
+        default="0%",
+        show_default=True,
+        help="Leave this share of the sessions in watch, to compare with.",
+    )
+    @wraps(function)
+    def with_settings(
+        *args: object, mode: Mode, budget: str, largest_result: str, control: str, **given: object
+    ) -> None:
+        if budget and mode != "fold":
+            raise InputError("`--budget` is for `--mode fold`", hint="add `--mode fold`, or leave it out")
+        function(
+            *args,
+            settings=GatewaySettings(
+                mode,
+                control=_share(control),
+                budget=_budget(budget) if budget else 0,
+                largest_result=parse_tokens(largest_result),
+            ),
+            **given,
+        )
+
+    return with_settings
+
+
+def _budget(text: str) -> int:
+    # Imported late: it reads recordings of every kind.
+    from holdfast.cli.inputs import parse_budget  # noqa: PLC0415
+
+    return parse_budget(text)
+
+
+def _share(text: str) -> float:
+    """`10%` or `0.1` as a number."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"`{text}` is no share of the sessions", hint="give one such as 10%")
+    return share
+
+
+def texts_folder(store: Path) -> Path:
+    """The folder for texts that were left out of requests, beside the store."""
+    return store.with_name(f"{store.stem}-texts").absolute()
 
 
 def upstream_options(function: F) -> F:
@@ -47,7 +137,7 @@ def upstream_options(function: F) -> F:
     return function
 
 
-@click.command(epilog=EXAMPLES)
+@click.group(invoke_without_command=True, epilog=EXAMPLES)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Listen on this port."
 )
@@ -58,6 +148,7 @@ def upstream_options(function: F) -> F:
     default="",
     help="Take only requests whose path begins with it; made where others can reach the address.",
 )
+@mode_options
 @upstream_options
 @common_options
 @click.pass_context
@@ -66,35 +157,91 @@ def command(
     port: int,
     host: str,
     token: str,
+    settings: GatewaySettings,
     anthropic_upstream: str,
     openai_upstream: str,
     gemini_upstream: str,
 ) -> None:
     """Pass requests of agents to their providers, and record them.
 
-    An agent is pointed at the gateway by its base URL. Every request goes on byte for byte, and so does every
-    reply; what passes is kept as logs, without keys and secrets, for `holdfast logs`, `show` and the others.
+    An agent is pointed at the gateway by its base URL. Every request is passed on byte for byte, and so is every
+    reply; what passes is kept as logs, without keys and secrets, for `holdfast logs`, `show` and the others. With
+    --mode, requests are made smaller where that is safe; `stats` says what that saved.
     """
+    if ctx.invoked_subcommand is not None:
+        return
     upstreams = chosen_upstreams(anthropic_upstream, openai_upstream, gemini_upstream)
     check_extra()
-    # Imported late: they load the server.
-    from holdfast.gateway.forwarding import Gateway  # noqa: PLC0415
-    from holdfast.gateway.recorder import TrafficRecorder  # noqa: PLC0415
-    from holdfast.gateway.serving import open_socket, serve  # noqa: PLC0415
+    # Imported late: it loads the server.
+    from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
 
     token = token or ("" if host in LOOPBACK else secrets.token_urlsafe(16))
     place = store_path(ctx)
+    spans = exchange_spans(ctx)
     listening = open_socket(host, port)
-    recorder = TrafficRecorder(ctx.with_resource(SqliteStore(place)))
+    store = ctx.with_resource(SqliteStore(place))
     address = gateway_address(host, listening.getsockname()[1], token)
+    gateway, recorder = start_late(
+        upstreams,
+        access=AccessRules(token, (host,)),
+        store=store,
+        settings=settings,
+        files=texts_folder(place),
+        config=load_config(cwd=Path.cwd(), env=os.environ),
+        observers=spans,
+    )
+    server = Server(
+        gateway, on_start=lambda: _say_where(ctx, address, upstreams, settings), on_wait=_say_waiting
+    )
+    recorder.on_failure = server.stop
     try:
-        gateway = Gateway(upstreams, access=AccessRules(token, (host,)), listen=recorder)
-        serve(gateway, listening, on_start=lambda: _say_where(address, upstreams, place))
+        server.serve_on(listening)
     finally:
         recorder.close()
         listening.close()
-        if recorder.missed:
-            warn(f"{counted(recorder.missed, 'request')} could not be recorded; all were passed on")
+        warn_of_missed(recorder)
+    if recorder.error:
+        raise recorder.error
+
+
+@command.command(epilog=STATS_EXAMPLES)
+@click.argument("logs", metavar="[LOG]...", nargs=-1, shell_complete=complete_with("logs"))
+@json_option
+@common_options
+@click.pass_context
+def stats(ctx: click.Context, logs: tuple[str, ...], as_json: bool) -> None:
+    """Show what the gateway's changes saved, and what they cost.
+
+    For all sessions that were recorded, or those of LOG. Every token that was removed counts once; dollars are
+    those of the provider's own usage, at the prices of the models.
+    """
+    # Imported late: it needs half the library, for which the gateway does not wait.
+    from holdfast.cli.gateway_stats import show_stats  # noqa: PLC0415
+
+    show_stats(ctx, logs, as_json=as_json)
+
+
+def where_recorded(ctx: click.Context) -> str:
+    """The store, and the command that lists what is in it."""
+    given = f" --store {shlex.quote(str(store_path(ctx)))}" if STORE in ctx.meta else ""
+    return f"recorded in {store_path(ctx)}: `holdfast logs{given}` lists it"
+
+
+def warn_of_missed(recorder: LateRecorder) -> None:
+    if recorder.missed:
+        warn(f"{counted(recorder.missed, 'request')} could not be recorded; all were passed on")
+
+
+def exchange_spans(ctx: click.Context) -> tuple[ExchangeObserver, ...]:
+    """What exports exchanges as spans, where the environment asks for it; the last ones when the command ends."""
+    provider = requested_provider(os.environ)
+    if provider is None:
+        return ()
+    # Imported late: an extra that few have installed.
+    from holdfast.gateway.spans import ExchangeSpans  # noqa: PLC0415
+
+    ctx.call_on_close(provider.shutdown)
+    return (ExchangeSpans(provider.get_tracer("holdfast")),)
 
 
 def chosen_upstreams(anthropic: str, openai: str, gemini: str) -> dict[Wire, str]:
@@ -103,15 +250,11 @@ def chosen_upstreams(anthropic: str, openai: str, gemini: str) -> dict[Wire, str
 
 
 def check_extra() -> None:
-    try:
-        import uvicorn  # noqa: F401, PLC0415 - late: only the gateway needs it
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in EXTRA:
-            raise
+    if any(find_spec(name) is None for name in EXTRA):
         raise InputError(
             "the gateway needs a server, which is not installed",
             hint="run `pip install '.[gateway]'` in a checkout of Holdfast",
-        ) from None
+        )
 
 
 def gateway_address(host: str, port: int, token: str) -> str:
@@ -119,8 +262,17 @@ def gateway_address(host: str, port: int, token: str) -> str:
     return f"http://{name}:{port}" + (f"/{token}" if token else "")
 
 
-def _say_where(address: str, upstreams: dict[Wire, str], store: Path) -> None:
+def _say_waiting(requests: int) -> None:
+    note(f"waiting a few seconds for {counted(requests, 'request')} under way; Ctrl-C again ends them")
+
+
+def _say_where(
+    ctx: click.Context, address: str, upstreams: dict[Wire, str], settings: GatewaySettings
+) -> None:
     goes = "; ".join(f"{wire} to {upstream}" for wire, upstream in upstreams.items())
     note(f"listening on {address} (OpenAI's clients: {address}/v1); Ctrl-C ends it")
     note(f"passing on {goes}")
-    note(f"recording in {store}; `holdfast logs` lists what was recorded")
+    if settings.mode != "watch":
+        control = f", but for {settings.control:.0%} of the sessions" if settings.control else ""
+        note(f"mode {settings.mode}{control}; texts that are left out are in {texts_folder(store_path(ctx))}")
+    note(f"what passes is {where_recorded(ctx)}")

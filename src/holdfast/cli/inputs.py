@@ -11,20 +11,21 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from holdfast.cli.options import STORE, as_source, complete_with, format_option, profile_option
+from holdfast.cli.options import as_source, complete_with, format_option, profile_option
+from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import note, show_activity, track, warn
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError, NotFound
-from holdfast.events import AssistantReplied, Entry, Folded, LogStarted, Noted, ToolReturned, UserSaid
+from holdfast.events import AssistantReplied, Entry, Folded, Noted, ToolReturned, UserSaid
 from holdfast.log import Log, Redact
 from holdfast.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from holdfast.packing.amounts import parse_tokens
-from holdfast.packing.counting.families import family_for_model
+from holdfast.packing.counting.families import family_for_model, recorded_model
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.recordings import find_recording
-from holdfast.store import MemoryStore, SqliteStore, Store, default_path
+from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import Transcript, path
 
@@ -100,14 +101,6 @@ def reads_recording(*, windowed: str = "") -> Callable[[Callable[..., None]], Ca
     )
 
 
-def store_path(ctx: click.Context) -> Path:
-    if STORE in ctx.meta:
-        given: Path = ctx.meta[STORE]
-        return given.expanduser()
-    config = load_config(cwd=Path.cwd(), env=os.environ)
-    return Path(config.store) if config.store else default_path(os.environ)
-
-
 def writable_store(ctx: click.Context) -> Store:
     """The store, created if there is none, closed when the command ends."""
     store: Store = ctx.with_resource(SqliteStore(store_path(ctx)))
@@ -131,7 +124,7 @@ def open_log(
     What is only held in memory is not redacted unless asked: it never reaches a disk.
     """
     if source.file is None:
-        return _stored_log(ctx, source)
+        return stored_log(ctx, source)
     large = source.file.stat().st_size > LARGE_FILE
     with show_activity(f"reading {source.file.name}", shown=large):
         recording = find_recording(source.file, source.id, source.format)
@@ -140,7 +133,8 @@ def open_log(
         return Log.import_recording(store, recording, redact=redact)
 
 
-def _stored_log(ctx: click.Context, source: RecordingInput) -> Log:
+def stored_log(ctx: click.Context, source: RecordingInput) -> Log:
+    """The log of this id in the store. Raises InputError where there is none."""
     unknown = InputError(
         f"`{source.recording}` is neither a file nor the id of a log",
         hint="check the path; `holdfast logs` lists the logs in the store",
@@ -175,16 +169,6 @@ def chain_path(entries: Sequence[Entry], chain: str) -> list[Entry]:
 def chain_names(entries: Sequence[Entry]) -> list[str]:
     """Side chains in the order in which they began."""
     return list(dict.fromkeys(entry.chain for entry in entries if entry.chain))
-
-
-def recorded_model(entries: Sequence[Entry]) -> str:
-    """The model that replied first, by a name of a known family if there is one; empty if none is named."""
-    names = [e.event.model for e in entries if isinstance(e.event, AssistantReplied) and e.event.model]
-    started = entries[0].event if entries else None
-    if isinstance(started, LogStarted) and isinstance(model := started.meta.get("model"), str):
-        names.append(model)
-    known = (name for name in names if family_for_model(name).name != "other")
-    return next(known, names[0] if names else "")
 
 
 def entry_messages(entry: Entry) -> list[Message]:

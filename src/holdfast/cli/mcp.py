@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from holdfast.cli.inputs import store_path
 from holdfast.cli.options import STORE, common_options
+from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import note, track, warn
 from holdfast.errors import InputError
 from holdfast.log import Log

@@ -42,7 +42,7 @@ class PositiveAmount(click.FloatRange):
 
 
 class FilesInput(NamedTuple):
-    """The options of a command that reads many recordings."""
+    """The options of a command that reads many recordings: files, or ids of logs in the store."""
 
     files: tuple[Path, ...]
     budget: str
@@ -186,10 +186,17 @@ agent_options = together(
 
 
 def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options that choose recordings from files, given to the command as `source`."""
+    """The options that choose recordings from files and logs, given to the command as `source`."""
     return as_source(
         FilesInput,
-        click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES..."),
+        click.argument(
+            "files",
+            nargs=-1,
+            required=True,
+            type=click.Path(path_type=Path),
+            metavar="RECORDINGS...",
+            shell_complete=complete_with("recordings"),
+        ),
         click.option("--budget", metavar="TOKENS,...", default=budget, show_default=True, help=about),
         click.option(
             "--project-from",

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from holdfast.cli.inputs import chain_names, chain_path, entry_messages, import_notes, recorded_model
+from holdfast.cli.inputs import chain_names, chain_path, entry_messages, import_notes
 from holdfast.events import AssistantReplied, BoundarySeen, ChainStarted, Entry, SystemSet, ToolsSet
 from holdfast.log import Log
 from holdfast.messages import SystemMessage, joined_text
 from holdfast.packing.counting.calibration import Calibration
+from holdfast.packing.counting.families import recorded_model
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import Step, Transcript, User, path

@@ -24,7 +24,6 @@ from holdfast.agents.pair.journal import BLOCKED, DONE, PairOutcome
 from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
 from holdfast.cli.event_output import describe_notice, say_no_model
 from holdfast.cli.exits import EXIT_CODES
-from holdfast.cli.inputs import store_path
 from holdfast.cli.options import (
     FILE,
     STORE,
@@ -36,6 +35,7 @@ from holdfast.cli.options import (
     model_option,
     permission_options,
 )
+from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import hint, printable, say, say_error, warn, write, write_json
 from holdfast.errors import InputError
 from holdfast.numbers import counted

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from holdfast.cli.exits import INTERRUPTED
 from holdfast.cli.inputs import load_profile, parse_budgets
+from holdfast.cli.many_recordings import recording_sources
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import (
     check_writable,
@@ -51,6 +52,7 @@ STDOUT = "-"
 EXAMPLES = """\b
 Examples:
   holdfast replay recordings/*.jsonl.gz
+  holdfast replay l0123456789ab --policy newest,code
   holdfast replay recording.jsonl --policy newest,code --html report.html
   holdfast replay recording.jsonl --policy my_policies:KeepFirst,code
   holdfast replay recording.jsonl --policy code --dump - | my-scorer
@@ -92,7 +94,9 @@ action used it; dollars are relative to sending everything, cached."""
 @click.option("--dump", metavar="OUT", default="", help="Write every pack as a JSON line; `-` is stdout.")
 @json_option
 @common_options
+@click.pass_context
 def command(
+    ctx: click.Context,
     source: FilesInput,
     policy: str,
     prices: str,
@@ -118,7 +122,7 @@ def command(
     options = _options(source, policy, prices, sensitivity=sensitivity, pictures=html is not None, why=why)
     _check_against(against, options)
     check_writable(html)
-    recordings = RecordingSources(source.files, source.format, source.sample)
+    recordings = recording_sources(ctx, source)
     processes = source.jobs or available_processors()
     report = _replay(options, recordings, ReportOptions(against, picture, checks), processes, dump)
     if html is not None:

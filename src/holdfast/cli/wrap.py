@@ -1,47 +1,44 @@
 """`holdfast wrap`: an agent, started with a gateway of its own.
 
-Rule: the agent is told by its environment and its arguments alone; none of the user's files is touched. The exit
-code is the agent's.
+Rule: the agent is told by its environment, its arguments and throwaway files alone; none of the user's files is
+touched. The exit code is the agent's.
 """
 
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
-from msgspec import Struct
+from msgspec.structs import replace
 
-from holdfast.cli.gateway import check_extra, chosen_upstreams, gateway_address, upstream_options
-from holdfast.cli.inputs import store_path
-from holdfast.cli.options import common_options
+from holdfast.cli.gateway import (
+    check_extra,
+    chosen_upstreams,
+    exchange_spans,
+    gateway_address,
+    mode_options,
+    texts_folder,
+    upstream_options,
+    warn_of_missed,
+    where_recorded,
+)
+from holdfast.cli.options import common_options, complete_with
+from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import note, warn
+from holdfast.cli.wrapped_agents import AGENTS, URL, AgentStart
+from holdfast.config import load_config
 from holdfast.errors import InputError, suggest
 from holdfast.gateway.access import AccessRules
+from holdfast.gateway.late_start import start_late
+from holdfast.gateway.settings import GatewaySettings
+from holdfast.gateway.wires import WIRES, Wire
 from holdfast.numbers import counted
 from holdfast.store import SqliteStore
-
-
-class Client(Struct, frozen=True):
-    """How an agent is pointed at another address. `{url}` stands for the gateway's."""
-
-    program: str
-    environment: dict[str, str] = {}
-    arguments: tuple[str, ...] = ()
-
-
-OPENAI = {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_BASE": "{url}/v1"}
-ANTHROPIC = {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_BASE": "{url}"}
-CLIENTS = {
-    "aider": Client("aider", OPENAI | ANTHROPIC),
-    "claude": Client("claude", ANTHROPIC),
-    "codex": Client("codex", arguments=("-c", 'openai_base_url="{url}/v1"')),
-    "gemini": Client("gemini", {"GOOGLE_GEMINI_BASE_URL": "{url}"}),
-    "mini": Client("mini", OPENAI | ANTHROPIC),
-    "qwen": Client("qwen", OPENAI),
-}
-"""Agents that are known, by the name of their program."""
 
 EXAMPLES = """\b
 Examples:
@@ -59,72 +56,133 @@ Examples:
     multiple=True,
     help="Set this variable to the gateway's address, with the path after it.",
 )
+@mode_options
 @upstream_options
 @common_options
-@click.argument("agent", nargs=-1, type=click.UNPROCESSED, required=True, metavar="NAME [ARGS]...")
+@click.argument(
+    "agent",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    required=True,
+    metavar="NAME [ARGS]...",
+    shell_complete=complete_with("wrapped_agents"),
+)
 @click.pass_context
 def command(
     ctx: click.Context,
     variables: tuple[str, ...],
     agent: tuple[str, ...],
+    settings: GatewaySettings,
     anthropic_upstream: str,
     openai_upstream: str,
     gemini_upstream: str,
 ) -> None:
     """Start an agent with a gateway of its own, which records what it sends.
 
-    NAME is aider, claude, codex, gemini, mini or qwen, or with --base-url-env any program. Only the agent's
-    environment and arguments say where the gateway is; none of your files is changed. The exit code is the agent's.
+    NAME is aider, claude, codex, gemini, mini, opencode, pi or qwen, or the path of one, or with --base-url-env any
+    program. Only the agent's environment and arguments say where the gateway is; none of your files is changed.
+    Requests go where the agent would have sent them. The exit code is the agent's.
     """
-    client, arguments = find_client(agent, variables)
-    upstreams = chosen_upstreams(anthropic_upstream, openai_upstream, gemini_upstream)
+    given: dict[Wire, str] = {
+        "anthropic": anthropic_upstream,
+        "openai": openai_upstream,
+        "gemini": gemini_upstream,
+    }
+    start, arguments = find_agent(agent, variables, [wire for wire in WIRES if given[wire]])
+    upstreams = chosen_upstreams(**{wire: given[wire] or start.upstreams.get(wire, "") for wire in WIRES})
     check_extra()
-    # Imported late: they load the server.
-    from holdfast.gateway.forwarding import Gateway  # noqa: PLC0415
-    from holdfast.gateway.recorder import TrafficRecorder  # noqa: PLC0415
+    # Imported late: it loads the server.
     from holdfast.gateway.serving import in_thread, open_socket  # noqa: PLC0415
 
-    recorder = TrafficRecorder(ctx.with_resource(SqliteStore(store_path(ctx))))
+    spans = exchange_spans(ctx)
+    store = ctx.with_resource(SqliteStore(store_path(ctx)))
     listening = open_socket("127.0.0.1", 0)
-    gateway = Gateway(upstreams, access=AccessRules(), listen=recorder)
+    texts = texts_folder(store_path(ctx))
+    gateway, recorder = start_late(
+        upstreams,
+        access=AccessRules(),
+        store=store,
+        settings=settings,
+        files=texts,
+        config=load_config(cwd=Path.cwd(), env=os.environ),
+        observers=spans,
+    )
     try:
         with in_thread(gateway, listening):
-            code = run_client(client, arguments, gateway_address("127.0.0.1", listening.getsockname()[1], ""))
+            url = gateway_address("127.0.0.1", listening.getsockname()[1], "")
+            code = run_agent(start, arguments, url, texts if settings.mode != "watch" else None)
     finally:
         recorder.close()
         listening.close()
-    if recorder.missed:
-        warn(f"{counted(recorder.missed, 'request')} could not be recorded; all were passed on")
-    note(f"recorded in {store_path(ctx)}; `holdfast logs` lists what was recorded")
+    warn_of_missed(recorder)
+    if recorder.error:
+        warn(f"nothing was recorded: {recorder.error}")
+    elif recorder.taken:
+        note(f"{counted(recorder.taken, 'request')} passed; {where_recorded(ctx)}")
+    else:
+        note(f"`{start.program}` sent nothing through the gateway, so nothing was recorded")
     ctx.exit(code)
 
 
-def find_client(words: Sequence[str], variables: Sequence[str]) -> tuple[Client, list[str]]:
+def find_agent(
+    words: Sequence[str], variables: Sequence[str], chosen: Collection[Wire]
+) -> tuple[AgentStart, list[str]]:
     """What to start, and its arguments. Raises InputError for a program that is not known or not there."""
-    name, *arguments = [word for at, word in enumerate(words) if not (word == "--" and at <= 1)]
-    client = CLIENTS.get(name)
+    name, *arguments = words
     if variables:
-        pairs = (variable.partition("=") for variable in variables)
-        client = Client(name, {variable: "{url}" + path for variable, _, path in pairs})
-    if client is None:
+        pairs = [variable.partition("=") for variable in variables]
+        if unnamed := next(("=" + path for variable, _, path in pairs if not variable), ""):
+            raise InputError(
+                f"`{unnamed}` names no variable", hint="give one such as `--base-url-env MY_URL=/v1`"
+            )
+        start = AgentStart(name, {variable: URL + path for variable, _, path in pairs})
+    elif (known := Path(name).name) in AGENTS:
+        start = replace(AGENTS[known](os.environ, chosen), program=name)
+    else:
         raise InputError(
             f"`{name}` is no agent that is known",
-            hint=suggest(name, CLIENTS, lists=True, more="for any other give `--base-url-env NAME`"),
+            hint=suggest(name, AGENTS, lists=True, more="for any other give `--base-url-env NAME`"),
         )
-    if shutil.which(client.program) is None:
-        raise InputError(f"there is no program `{client.program}`", hint="install it, or give its path")
-    return client, arguments
+    if shutil.which(start.program) is None:
+        raise InputError(f"there is no program `{start.program}`", hint="install it, or give its path")
+    return start, arguments
 
 
-def run_client(client: Client, arguments: Sequence[str], url: str) -> int:
+def run_agent(start: AgentStart, arguments: Sequence[str], url: str, texts: Path | None = None) -> int:
     """Run the agent to its end: its exit code, or 128 and the number of the signal that ended it, as in a shell."""
-    told = {name: value.format(url=url) for name, value in client.environment.items()}
-    more = [argument.format(url=url) for argument in client.arguments]
-    # Ctrl-C is for the agent, which gets it from the terminal too. A handler, unlike SIG_IGN, is not inherited.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        words = [client.program, *more, *arguments]
-        code = subprocess.Popen(words, env={**os.environ, **told}).wait()  # noqa: S603 - the person's own program
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with TemporaryDirectory(prefix="holdfast-wrap-") as folder, _signals_for_the_agent() as running:
+        filled = start.filled(url, folder, str(texts or ""))
+        for name, content in filled.files.items():
+            (Path(folder) / name).write_text(content, "utf-8")
+        words = [filled.program, *filled.arguments, *arguments]
+        try:
+            running.append(subprocess.Popen(words, env={**os.environ, **filled.environment}))  # noqa: S603 - the person's own program
+        except OSError as error:
+            raise InputError(
+                f"`{filled.program}` cannot be started: {error.strerror}",
+                hint="is it a program for this machine, and is the interpreter in its first line there?",
+            ) from None
+        code = running[0].wait()
     return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _signals_for_the_agent() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Signals end the agent and not this program, which cleans up after it.
+
+    A terminal sends Ctrl-C to the agent too; what only this program was sent is passed on to what is running.
+    """
+    running: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, _: object) -> None:
+        for agent in running:
+            agent.send_signal(number)
+
+    # Handlers, unlike SIG_IGN, are not inherited.
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield running
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,6 +4,7 @@ Rule: a page in a browser never may, whatever it sends: browsers say where a req
 """
 
 import hmac
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -11,8 +12,8 @@ from msgspec import Struct
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
-class Granted(Struct, frozen=True):
-    """The path without the token; a refusal, with its status, where the request is refused."""
+class AccessDecision(Struct, frozen=True):
+    """The path without the token. For a request that is refused, `refusal` says why, with the status of HTTP."""
 
     path: bytes
     refusal: str = ""
@@ -26,25 +27,28 @@ class AccessRules(Struct, frozen=True):
     token: str = ""
     hosts: tuple[str, ...] = ()
 
-    def check(self, headers: Mapping[str, str], path: bytes) -> Granted:
+    def check(self, headers: Mapping[str, str], path: bytes) -> AccessDecision:
         if not path.startswith(b"/"):
-            return Granted(path, "this is no proxy: ask for a path, not for an address", 400)
+            return AccessDecision(path, "this is no proxy: ask for a path, not for an address", 400)
         name = _host(headers.get("host", ""))
-        if name not in (*LOOPBACK, *self.hosts):
-            # Else a name that an attacker owns, pointed at this machine, would do.
-            return Granted(path, f"the host `{name[:100]}` is not this gateway's", 403)
+        # Elsewhere a machine is asked for by names that it does not know, and a token keeps pages out.
+        is_elsewhere = bool(self.token) and not set(self.hosts) <= set(LOOPBACK)
+        if not is_elsewhere and name not in (*LOOPBACK, *self.hosts):
+            # Otherwise a page could reach the gateway by a name of its own that points at this machine.
+            return AccessDecision(path, f"the host `{name[:100]}` is not this gateway's", 403)
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return Granted(path, "pages in a browser may not use this gateway", 403)
+            return AccessDecision(path, "pages in a browser may not use this gateway", 403)
         if not self.token:
-            return Granted(path)
+            return AccessDecision(path)
         first, slash, rest = path[1:].partition(b"/")
         if not hmac.compare_digest(first, self.token.encode()):
-            return Granted(path, "the address lacks the gateway's token: http://HOST:PORT/TOKEN/v1", 401)
-        return Granted(slash + rest or b"/")
+            return AccessDecision(
+                path, "the address lacks the gateway's token: http://HOST:PORT/TOKEN/v1", 401
+            )
+        return AccessDecision(slash + rest or b"/")
 
 
 def _host(header: str) -> str:
-    """The name in a `Host` header, without its port."""
-    if header.startswith("["):
-        return header.partition("]")[0] + "]"
-    return header.rpartition(":")[0] if header.count(":") == 1 else header
+    """The name in a `Host` header, without its port; the whole header where it is not just that."""
+    found = re.fullmatch(r"(\[[\da-fA-F:.]+\]|[^:@\[\]]*)(?::\d*)?", header)
+    return found[1].lower() if found else header

@@ -3,20 +3,37 @@
 Rule: a client needs no help for this. What it says of its session is used; if it says nothing, its messages tell.
 """
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.messages import Json, ToolDefinition
+from holdfast.events import UserSaid
+from holdfast.gateway.exchange import SESSION_HEADERS
+from holdfast.gateway.wires import model_in_path
+from holdfast.messages import Json, ToolDefinition, joined_text
+from holdfast.models.errors import redacted_line
 from holdfast.wire.content_blocks import FormatName, system_text, tool_definitions
 from holdfast.wire.foreign_json import Losses, items, obj, text
+from holdfast.wire.message_checks import is_message
+from holdfast.wire.translation import WireTranslation
 
+LIST_FIELDS: Mapping[FormatName, str] = {
+    "anthropic": "messages",
+    "openai": "messages",
+    "responses": "input",
+    "gemini": "contents",
+}
+"""The field of a request that has its messages."""
 CONTINUED = (
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem",
 )
 """How clients begin a list of messages after they summarized the one before."""
+
+
+_REMINDER = re.compile(r"<(system-reminder|environment_context)>.*?</\1>", re.DOTALL)
 
 
 class ClientRequest(Struct, frozen=True):
@@ -28,6 +45,30 @@ class ClientRequest(Struct, frozen=True):
     tools: tuple[ToolDefinition, ...]
     model: str
     session: str
+    wire_tools: list[Json]
+    is_list: bool
+    """Whether the messages are a list in the request, and not one text."""
+
+    @property
+    def readable(self) -> list[Json]:
+        """The messages that a log can hold: a provider's own items, such as a compaction of its, are none."""
+        return [message for message in self.messages if is_message(message)]
+
+    @property
+    def user_texts(self) -> list[str]:
+        """What a person said, with what the client put around it."""
+        return [
+            joined_text(event.parts)
+            for _, events in WireTranslation(self.format).read(self.readable)
+            for event in events
+            if isinstance(event, UserSaid) and event.origin == "person"
+        ]
+
+    @property
+    def title(self) -> str:
+        """The first words of a person, without what the client put around them."""
+        texts = (" ".join(_REMINDER.sub(" ", text).split()) for text in self.user_texts)
+        return redacted_line(next(filter(None, texts), ""))[:100]
 
     @property
     def is_continued(self) -> bool:
@@ -35,32 +76,37 @@ class ClientRequest(Struct, frozen=True):
         return any(mark in str(message)[:20_000] for message in self.messages[:4] for mark in CONTINUED)
 
 
-def read_request(body: bytes, format_: FormatName, headers: Mapping[str, str]) -> ClientRequest | None:
+def read_request(
+    body: bytes, format_: FormatName, headers: Mapping[str, str], path: str = ""
+) -> ClientRequest | None:
     """The request in a body; None where it has no messages, such as one that continues a reply at the provider."""
     given = obj(msgspec.json.decode(body))
     losses = Losses()
     system = system_text(given.get("system") or given.get("instructions"), losses)
-    match format_:
-        case "responses":
-            asked = given.get("input")
-            messages = [{"role": "user", "content": asked}] if isinstance(asked, str) else items(asked)
-        case "gemini":
-            messages = items(given.get("contents"))
-            prompt = obj(given.get("systemInstruction") or given.get("system_instruction"))
-            system = "\n".join(text(obj(part).get("text")) for part in items(prompt.get("parts")))
-        case _:
-            messages = items(given.get("messages"))
+    asked = given.get(LIST_FIELDS[format_])
+    is_list = isinstance(asked, list)
+    messages = items(asked) if is_list else [{"role": "user", "content": asked}] if asked else []
+    if format_ == "gemini":
+        prompt = obj(given.get("systemInstruction") or given.get("system_instruction"))
+        system = "\n".join(text(obj(part).get("text")) for part in items(prompt.get("parts")))
     if not messages or given.get("previous_response_id"):
         return None
-    tools = tool_definitions(items(given.get("tools")), losses)
+    wire_tools = items(given.get("tools"))
     return ClientRequest(
-        format_, messages, system, tools, text(given.get("model")), client_session(given, headers)
+        format=format_,
+        messages=messages,
+        system=system,
+        tools=tool_definitions(wire_tools, losses),
+        model=text(given.get("model")) or model_in_path(path),
+        session=client_session(given, headers),
+        wire_tools=wire_tools,
+        is_list=is_list,
     )
 
 
 def client_session(body: Mapping[str, Json], headers: Mapping[str, str]) -> str:
     """What the client calls its session, by a header or in the body."""
-    for name in ("x-claude-code-session-id", "session-id", "session_id", "thread-id", "x-session-id"):
+    for name in SESSION_HEADERS:
         if headers.get(name):
             return headers[name]
     try:

@@ -1,12 +1,14 @@
-"""A request and its reply as they passed, for whoever records them.
+"""A request and its reply as they passed, for what changes, records or observes them.
 
-Rule: no key is in it. Of the headers only those are kept that tell a client's sessions apart.
+Rule: no key is in it. The only headers kept are those that say which client it is, and which of its sessions.
 """
 
 from collections.abc import Iterable
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from holdfast.events import AssistantReplied
 from holdfast.gateway.wires import Route
 
 SESSION_HEADERS = (
@@ -15,15 +17,29 @@ SESSION_HEADERS = (
     "session_id",
     "thread-id",
     "x-session-id",
-    "x-session-affinity",
-    "x-codex-window-id",
-    "user-agent",
 )
-"""What clients say of their session. None of these is a secret."""
+"""Where clients name their session, the most telling first. None of these is a secret."""
+
+Retry = Literal["", "whole", "smaller"]
+"""A second try after the provider refused a changed request: as the client sent it, or packed smaller."""
+
+
+class RequestChange(Struct, kw_only=True):
+    """What was done to a request. `removed` are the tokens that it has less than the client's, of which
+    `removed_now` were never removed before; `fault` is a failure of ours, for which the request went as it came."""
+
+    mode: str = "watch"
+    removed: int = 0
+    removed_now: int = 0
+    is_folded: bool = False
+    retry: Retry = ""
+    fault: str = ""
 
 
 class PassedExchange(Struct, kw_only=True):
-    """`reply` is what the provider sent, compressed as it came; `is_whole` says whether it came to its end."""
+    """`body` is what the client sent, `reply` what the provider did, compressed as they came; `is_whole` says
+    whether the reply came to its end, `no_answer` why there is none. `context` is what was found out about the
+    request when it was changed."""
 
     route: Route
     at: float
@@ -31,16 +47,71 @@ class PassedExchange(Struct, kw_only=True):
     path: str
     body: bytes
     body_encoding: str = ""
+    change: RequestChange
+    context: object = None
     status: int = 0
     reply_type: str = ""
     reply_encoding: str = ""
     reply: bytearray
     is_whole: bool = False
+    is_broken_off: bool = False
+    """Whether it was the provider that ended the reply too early."""
+    no_answer: str = ""
     first_byte_seconds: float = 0.0
     seconds: float = 0.0
 
+    @property
+    def size(self) -> int:
+        return len(self.body) + len(self.reply)
 
-def session_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers that tell sessions apart."""
+
+class RecordedExchange(Struct, frozen=True, kw_only=True):
+    """An exchange with what was found out about it. `log` is empty where it is in none; `model` is what the client
+    asked for; `dollars` is None where the cost is not known."""
+
+    exchange: PassedExchange
+    log: str = ""
+    model: str = ""
+    reply: AssistantReplied | None = None
+    dollars: float | None = None
+
+
+class ExchangeObserver(Protocol):
+    """Is told of every exchange once it is recorded, or could not be."""
+
+    def observe(self, recorded: RecordedExchange) -> None: ...
+
+
+class Traffic(Protocol):
+    """What changes requests, and records exchanges whose messages a log could hold.
+
+    **Contract:** it never raises."""
+
+    @property
+    def may_rewrite(self) -> bool:
+        """Whether any request may have to be changed."""
+
+    @property
+    def waiting(self) -> int:
+        """How many exchanges wait to be recorded."""
+
+    @property
+    def missed(self) -> int:
+        """How many exchanges could not be recorded."""
+
+    def rewrite(self, exchange: PassedExchange) -> bytes | None:
+        """What to send in place of a request, without compression; None for the request as it came. May wait."""
+
+    def rewrite_refused(
+        self, exchange: PassedExchange, status: int, reply: bytes, encoding: str
+    ) -> bytes | None:
+        """What to send once more after a refusal; None where the refusal is passed on. May wait."""
+
+    def record(self, exchange: PassedExchange) -> None:
+        """Take an exchange that has ended. Never waits."""
+
+
+def kept_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers that tell clients and their sessions apart."""
     named = ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers)
-    return {name: value[:400] for name, value in named if name in SESSION_HEADERS}
+    return {name: value[:400] for name, value in named if name in (*SESSION_HEADERS, "user-agent")}

@@ -6,57 +6,72 @@ noted, and costs no request.
 
 import logging
 import queue
-import re
 import threading
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import asdict
 
-from holdfast.adapters.conversation import FrameworkConversation
-from holdfast.adapters.wire_lists import WireTranslation
-from holdfast.events import LogStarted, Noted, UserSaid
-from holdfast.gateway.client_requests import ClientRequest, read_request
-from holdfast.gateway.exchange import PassedExchange
+from holdfast.events import AssistantReplied, Noted
+from holdfast.gateway.client_requests import read_request
+from holdfast.gateway.conversations import REQUEST, ClientConversation, ClientConversations
+from holdfast.gateway.exchange import ExchangeObserver, PassedExchange, RecordedExchange
 from holdfast.gateway.replies import plain_bytes, read_reply
-from holdfast.ids import text_id
-from holdfast.log import Log
-from holdfast.messages import Json, joined_text
+from holdfast.gateway.rewriting import RequestContext, Rewriter, cache_life
+from holdfast.gateway.settings import GatewaySettings
+from holdfast.gateway.text_files import TextFiles
+from holdfast.messages import ToolCall
+from holdfast.models.catalogue import ModelLookup, request_cost
 from holdfast.models.errors import redacted_line
-from holdfast.packing.profile import BUILT_IN
-from holdfast.session import Session
-from holdfast.session_settings import SESSION, SessionSettings, kept_settings
 from holdfast.store import Store
-from holdfast.store.encoding import decode_entry
 
-GATEWAY = "gateway"
-"""The source of the gateway's logs, and the key of their meta under which it says whose they are."""
-MOST_OPEN = 32
-"""Conversations kept open; the others are opened again from their logs."""
-MOST_WAITING = 512
-"""Exchanges that may wait to be recorded; more are not recorded, and counted."""
+MOST_WAITING = 128 * 1024 * 1024
+"""Bytes of exchanges that may wait to be recorded; what is more is not recorded, and counted."""
 
-_REMINDER = re.compile(r"<(system-reminder|environment_context)>.*?</\1>", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
 class TrafficRecorder:
-    """Records exchanges in a store. **Contract:** `close` waits until all are recorded."""
+    """Records exchanges in a store, and changes requests. **Contract:** `close` waits until all are recorded."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._conversations = ClientConversations(store)
-        self._waiting: queue.Queue[PassedExchange | None] = queue.Queue(MOST_WAITING)
+    def __init__(
+        self,
+        store: Store,
+        settings: GatewaySettings,
+        files: TextFiles,
+        lookup: ModelLookup,
+        observers: Sequence[ExchangeObserver] = (),
+    ) -> None:
+        self._conversations = ClientConversations(store, settings, files, lookup)
+        rewriter = Rewriter(store, self._conversations, settings, files)
+        self._rewriter = rewriter
+        self.rewrite, self.rewrite_refused = rewriter.rewrite, rewriter.rewrite_refused
+        self._files = files
+        self._lookup = lookup
+        self._observers = observers
+        self._waiting: queue.SimpleQueue[PassedExchange | None] = queue.SimpleQueue()
+        self._waiting_bytes = 0
+        self._lock = threading.Lock()
         self.missed = 0
         """How many exchanges could not be recorded."""
         self._thread = threading.Thread(target=self._work, name="holdfast recorder")
         self._thread.start()
 
-    def __call__(self, exchange: PassedExchange) -> None:
+    @property
+    def may_rewrite(self) -> bool:
+        return self._rewriter.may_rewrite
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting.qsize()
+
+    def record(self, exchange: PassedExchange) -> None:
         """Take an exchange. Never waits."""
-        try:
-            self._waiting.put_nowait(exchange)
-        except queue.Full:
-            self.missed += 1
+        with self._lock:
+            if self._waiting_bytes and self._waiting_bytes + exchange.size > MOST_WAITING:
+                self.missed += 1
+                return
+            self._waiting_bytes += exchange.size
+        self._waiting.put(exchange)
 
     def close(self) -> None:
         self._waiting.put(None)
@@ -64,121 +79,103 @@ class TrafficRecorder:
 
     def _work(self) -> None:
         while (exchange := self._waiting.get()) is not None:
+            recorded = RecordedExchange(exchange=exchange)
             try:
-                self.record(exchange)
-            except Exception:  # Whatever it was, the next exchange is recorded.
+                recorded = self._write(exchange)
+            except Exception as error:  # Whatever it was, the next exchange is recorded.
                 self.missed += 1
-                _log.exception("an exchange could not be recorded")
+                _warn("an exchange could not be recorded", error)
+            self._tell(recorded)
+            with self._lock:
+                self._waiting_bytes -= exchange.size
 
-    def record(self, exchange: PassedExchange) -> None:
-        """Record an exchange: what is new in its request, and its reply."""
+    def _tell(self, recorded: RecordedExchange) -> None:
+        for observer in self._observers:
+            try:
+                observer.observe(recorded)
+            except Exception as error:  # What is recorded stays recorded.
+                _warn("an exchange could not be observed", error)
+
+    def _write(self, exchange: PassedExchange) -> RecordedExchange:
+        """Record an exchange: what is new in its request, its reply, and what was done to it."""
         assert exchange.route.format is not None, "an exchange without messages is not recorded"
-        body = plain_bytes(exchange.body, exchange.body_encoding)
-        request = read_request(body, exchange.route.format, exchange.headers)
-        if request is None:
-            return
-        conversation = self._conversations.find(request, exchange)
-        conversation.follow(request.messages, system=request.system, tools=request.tools)
-        reply = read_reply(exchange, conversation.session.known_calls)
+        context = exchange.context
+        if isinstance(context, RequestContext):
+            request, conversation = context.request, context.conversation
+        else:
+            body = plain_bytes(exchange.body, exchange.body_encoding)
+            found = read_request(body, exchange.route.format, exchange.headers, exchange.path)
+            if found is None:
+                return RecordedExchange(exchange=exchange)
+            request, conversation = found, self._conversations.find(found, exchange)
+        followed = conversation.followed
+        followed.follow(request.readable, system=request.system, tools=request.tools)
+        reply = read_reply(exchange, followed.session.known_calls)
         if reply is not None:
-            conversation.record_reply(reply)
+            followed.record_reply(reply)
+        elif not exchange.status:
+            why = exchange.no_answer or "the client left before the provider answered"
+            followed.record_remark(Noted("provider", redacted_line(why)))
         elif exchange.status != 200:
             said = redacted_line(exchange.reply[:4_000].decode("utf-8", "replace"))
-            conversation.session.record(Noted("provider", f"HTTP {exchange.status}: {said}"))
+            followed.record_remark(Noted("provider", f"HTTP {exchange.status}: {said}"))
         elif not exchange.is_whole:
-            conversation.session.record(Noted("provider", "the client left before the reply was whole"))
+            who = "the provider broke off" if exchange.is_broken_off else "the client left"
+            followed.record_remark(Noted("provider", f"{who} before the reply was whole"))
+        followed.record_remark(Noted(REQUEST, exchange.change.mode, self._account(exchange, reply)))
+        self._judge(exchange, conversation, reply)
+        return RecordedExchange(
+            exchange=exchange,
+            log=conversation.log,
+            model=request.model,
+            reply=reply,
+            dollars=self._dollars(reply),
+        )
+
+    def _dollars(self, reply: AssistantReplied | None) -> float | None:
+        """What a reply cost; None where its usage or its price is not known."""
+        known = self._lookup(reply.model) if reply else None
+        return request_cost(known, reply.usage) if known and reply and reply.usage else None
+
+    def _account(self, exchange: PassedExchange, reply: AssistantReplied | None) -> dict[str, object]:
+        """What is known of a request besides its messages."""
+        calls = [part for part in reply.parts if isinstance(part, ToolCall)] if reply else []
+        fetches = sum(self._files.are_named_in(call) for call in calls)
+        return {
+            **asdict(exchange.change),
+            "fault": redacted_line(exchange.change.fault),
+            "model": reply.model if reply else "",
+            "status": exchange.status,
+            "first_byte": round(exchange.first_byte_seconds, 4),
+            "seconds": round(exchange.seconds, 4),
+            "retrievals": fetches,
+            "extra_turn": bool(calls) and fetches == len(calls),
+        }
+
+    def _judge(
+        self, exchange: PassedExchange, conversation: ClientConversation, reply: AssistantReplied | None
+    ) -> None:
+        """Change nothing more where the provider took the request only as it came, or reads less from its cache."""
+        change = exchange.change
+        if change.retry == "whole":
+            if exchange.status == 200:
+                conversation.switch_off(
+                    "the provider took a request only as it came", undoes_replacements=True
+                )
+            conversation.is_suspended = False
+        if reply is None or reply.usage is None:
+            return
+        has_fallen = conversation.cache.has_fallen(
+            reply.usage,
+            exchange.at,
+            is_changed=change.removed > 0,
+            is_folded=change.is_folded or change.retry != "",
+            life=cache_life(conversation.entry),
+        )
+        if has_fallen and conversation.mode != "watch":
+            conversation.switch_off("the provider reads less from its cache since requests are changed")
 
 
-class ClientConversations:
-    """Finds the conversation that a request continues, by what the client calls its session and by its messages."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._open: dict[str, FrameworkConversation[Json]] = {}
-        self._known: dict[str, _Identity] = {}
-        for info in store.logs():
-            if info.head.source == GATEWAY and (found := _identity(store, info.head.id)):
-                self._known[info.head.id] = found
-
-    def find(self, request: ClientRequest, exchange: PassedExchange) -> FrameworkConversation[Json]:
-        wanted = _Identity.of(request)
-        alike = [log for log, known in self._known.items() if known.fits(wanted)]
-        same = [log for log in alike if self._known[log].first == wanted.first]
-        if not same and request.is_continued:
-            # The client summarized: its list begins anew, and its session goes on.
-            same = alike[-1:]
-        if len(same) > 1:
-            same.sort(key=lambda log: self._conversation(log, request).common_turns(request.messages))
-        log = same[-1] if same else self._begin(wanted, request, exchange)
-        # The newest is last.
-        self._known[log] = self._known.pop(log)
-        return self._conversation(log, request)
-
-    def _begin(self, identity: "_Identity", request: ClientRequest, exchange: PassedExchange) -> str:
-        settings = SessionSettings(BUILT_IN["code"], request.model, request.format)
-        client = exchange.headers.get("user-agent", "").partition(" ")[0]
-        about = {**msgspec.to_builtins(identity), "client": client, "model": request.model, "mode": "watch"}
-        meta = {GATEWAY: about, SESSION: kept_settings(settings)}
-        log = Log.create(self._store, title=_title(request), source=GATEWAY, meta=meta, at=exchange.at)
-        self._known[log.id] = identity
-        return log.id
-
-    def _conversation(self, log: str, request: ClientRequest) -> FrameworkConversation[Json]:
-        found = self._open.pop(log, None)
-        if found is None:
-            session = Session(tools=None, model=request.model, to=request.format, store=self._store, log=log)
-            # Clients leave out what a model thought, or send it otherwise.
-            found = FrameworkConversation(session, WireTranslation(request.format), compares_thinking=False)
-        self._open[log] = found
-        for oldest in [*self._open][: len(self._open) - MOST_OPEN]:
-            del self._open[oldest]
-        return found
-
-
-class _Identity(msgspec.Struct, frozen=True):
-    """What tells conversations of clients apart. A request without tools, such as one for a title, is never a part
-    of a conversation with tools."""
-
-    format: str
-    session: str
-    first: str
-    has_tools: bool
-
-    @classmethod
-    def of(cls, request: ClientRequest) -> "_Identity":
-        return cls(request.format, request.session, text_id(_first_words(request)), bool(request.tools))
-
-    def fits(self, other: "_Identity") -> bool:
-        return (self.format, self.session, self.has_tools) == (other.format, other.session, other.has_tools)
-
-
-def _identity(store: Store, log: str) -> _Identity | None:
-    """Whose log it is, as its first entry says."""
-    page = store.read(log, 0, 1)
-    started = decode_entry(page.rows[0], page.texts).event if page.rows else None
-    if not isinstance(started, LogStarted):
-        return None
-    try:
-        return msgspec.convert(started.meta.get(GATEWAY), _Identity)
-    except msgspec.ValidationError:
-        return None
-
-
-def _user_texts(request: ClientRequest) -> Sequence[str]:
-    found = WireTranslation(request.format).read(request.messages)
-    return [
-        joined_text(event.parts)
-        for _, events in found
-        for event in events
-        if isinstance(event, UserSaid) and event.origin == "person"
-    ]
-
-
-def _first_words(request: ClientRequest) -> str:
-    return next(iter(_user_texts(request)), "")
-
-
-def _title(request: ClientRequest) -> str:
-    """The first words of a person, without what the client put around them."""
-    texts = (" ".join(_REMINDER.sub(" ", text).split()) for text in _user_texts(request))
-    return redacted_line(next(filter(None, texts), ""))[:100]
+def _warn(what: str, error: Exception) -> None:
+    """In a sentence; the traceback is for those who ask for it."""
+    _log.warning("%s: %s: %s", what, type(error).__name__, error, exc_info=_log.isEnabledFor(logging.DEBUG))

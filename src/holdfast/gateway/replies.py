@@ -30,11 +30,22 @@ READERS: Mapping[FormatName, type[ReplyReader]] = {
 }
 
 
+MOST_PLAIN = 128 * 1024 * 1024
+"""Bytes of a body without its compression: a small one may expand a thousand times."""
+_SLICE = 4_096
+
+
 def plain_bytes(body: bytes | bytearray, encoding: str) -> bytes:
-    """A body without its compression. Raises httpx2.DecodingError for what is none."""
+    """A body without its compression. Raises httpx2.DecodingError for what is none, and for what is too large."""
     if not encoding or encoding == "identity":
         return bytes(body)
-    return httpx2.Response(200, headers={"content-encoding": encoding}, content=bytes(body)).content
+    slices = (bytes(body[at : at + _SLICE]) for at in range(0, len(body), _SLICE))
+    plain = bytearray()
+    for piece in httpx2.Response(200, headers={"content-encoding": encoding}, content=slices).iter_bytes():
+        plain += piece
+        if len(plain) > MOST_PLAIN:
+            raise httpx2.DecodingError(f"a body has more than {MOST_PLAIN} bytes without its compression")
+    return bytes(plain)
 
 
 def read_reply(exchange: PassedExchange, calls: CallNames) -> AssistantReplied | None:

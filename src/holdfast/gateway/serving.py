@@ -1,6 +1,9 @@
 """Running the gateway: a socket, the server, and its end."""
 
 import contextlib
+import errno
+import logging
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -8,9 +11,13 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from holdfast.errors import InputError
-from holdfast.gateway.forwarding import Gateway
+from holdfast.gateway.asgi import Application
 
 MOST_CONNECTIONS = 1_000
+UNFINISHED = "returned without completing response"
+"""What uvicorn says of a reply without an end."""
+LAST_SECONDS = 5
+"""How long requests that are under way may take when the server ends."""
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -22,59 +29,91 @@ def open_socket(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except (OSError, OverflowError) as error:
         listening.close()
+        is_host = isinstance(error, socket.gaierror) or getattr(error, "errno", 0) == errno.EADDRNOTAVAIL
         raise InputError(
-            f"the gateway cannot listen on {host}:{port}: {error}",
-            hint="choose another with `--port`, or 0 for any",
+            f"the gateway cannot listen on {host}:{port}: {getattr(error, 'strerror', '') or error}",
+            hint="give an address of this machine with `--host`, or leave it out"
+            if is_host
+            else "choose another with `--port`, or 0 for any",
         ) from None
     listening.listen(1024)
     return listening
 
 
-def serve(gateway: Gateway, listening: socket.socket, *, on_start: Callable[[], None] = lambda: None) -> None:
-    """Serve until Ctrl-C or a signal to end."""
-    with contextlib.suppress(KeyboardInterrupt):
-        _server(gateway, on_start).run(sockets=[listening])
+class Server(uvicorn.Server):
+    """Serves an application. It says when it has started, and for how many requests it waits at its end; it can be
+    told to end."""
 
-
-class _Server(uvicorn.Server):
-    """A server that says when it has started."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        application: Application,
+        on_start: Callable[[], None] = lambda: None,
+        on_wait: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        config = uvicorn.Config(
+            application,
+            # It warns of every WebSocket, which is answered as it should be.
+            log_level="error",
+            access_log=False,
+            # Replies bring their own.
+            server_header=False,
+            date_header=False,
+            ws="none",
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=LAST_SECONDS,
+        )
         super().__init__(config)
+        # It is how a reply is passed on that the provider broke off.
+        logging.getLogger("uvicorn.error").addFilter(lambda record: UNFINISHED not in record.getMessage())
         self._on_start = on_start
+        self._on_wait = on_wait
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_start()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.server_state.tasks:
+            self._on_wait(len(self.server_state.tasks))
+        # It would print a traceback for every request that it cuts off.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
-def _server(gateway: Gateway, on_start: Callable[[], None]) -> _Server:
-    config = uvicorn.Config(
-        gateway,
-        # It warns of every WebSocket, which is answered as it should be.
-        log_level="error",
-        access_log=False,
-        # Replies bring their own.
-        server_header=False,
-        date_header=False,
-        ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=5,
-    )
-    return _Server(config, on_start)
+    def serve_on(self, listening: socket.socket) -> None:
+        """Serve until Ctrl-C, a signal to end, a terminal that is closed, or `stop`. It returns each time, so
+        that what has passed can still be recorded."""
+        with contextlib.suppress(KeyboardInterrupt), _signals_that_stop(self.stop):
+            self.run(sockets=[listening])
+
+    def stop(self) -> None:
+        self.should_exit = True
 
 
 @contextlib.contextmanager
-def in_thread(gateway: Gateway, listening: socket.socket) -> Iterator[None]:
-    """The gateway in a thread, for a program that does something else meanwhile."""
+def _signals_that_stop(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGHUP stop a server of the main thread; uvicorn, when it has ended, would end the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def in_thread(application: Application, listening: socket.socket) -> Iterator[None]:
+    """The application in a thread, for a program that does something else meanwhile."""
     started = threading.Event()
-    server = _server(gateway, started.set)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="holdfast gateway")
+    server = Server(application, started.set)
+    thread = threading.Thread(target=server.serve_on, args=[listening], name="holdfast gateway")
     thread.start()
     started.wait(30)
     try:
         yield
     finally:
-        server.should_exit = True
+        server.stop()
         thread.join()

@@ -21,7 +21,7 @@ DEFAULT_UPSTREAMS: Mapping[Wire, str] = {
     "gemini": "https://generativelanguage.googleapis.com",
 }
 
-_GENERATE = re.compile(r"/v1(?:beta|alpha)?/(?:models|tunedModels)/[^/]+:(?:streamG|g)enerateContent")
+_GENERATE = re.compile(r"/v1(?:beta|alpha)?/(?:models|tunedModels)/([^/]+):(?:streamG|g)enerateContent")
 _VERSION = re.compile(r"/v1(?:beta|alpha)?$")
 
 
@@ -48,6 +48,12 @@ def find_route(method: str, path: str, headers: Mapping[str, str]) -> Route:
     if path.startswith(("/v1beta", "/v1alpha", "/upload/")) or "x-goog-api-key" in headers:
         return Route("gemini")
     return Route("openai")
+
+
+def model_in_path(path: str) -> str:
+    """The model that a path names, as Gemini's do; nothing in others."""
+    found = _GENERATE.fullmatch(path)
+    return found[1] if found else ""
 
 
 def upstream_target(upstream: str, path: bytes, query: bytes) -> str:

@@ -34,6 +34,7 @@ from holdfast.lab.policy import NamedPolicy
 from holdfast.lab.results import BASELINE, Score
 from holdfast.lab.run import PolicyRun, ScoringSetup
 from holdfast.lab.scored_message import MessageCounter
+from holdfast.lab.stored_logs import StoredLog
 from holdfast.packing.profile import Profile
 from holdfast.prices import PriceTable
 from holdfast.recordings.json_lines import RecordingFile
@@ -181,9 +182,9 @@ def scoring_setup(options: ReplayOptions) -> ScoringSetup:
 
 
 class RecordingSources(Struct, frozen=True):
-    """All recordings of some files, or `sample` of each, spread evenly from the first to the last."""
+    """All recordings of some files, or `sample` of each, spread evenly from the first to the last; and logs."""
 
-    files: tuple[Path, ...]
+    files: tuple[Path | StoredLog, ...]
     format: str | None = None
     sample: int = 0
     read: dict[Path, RecordingFile] = {}
@@ -201,7 +202,7 @@ class RecordingSources(Struct, frozen=True):
         seen: set[str] = set()
         number = 0
         for path in self.files:
-            for unread in self._unread(path):
+            for unread in [path.unread()] if isinstance(path, StoredLog) else self._unread(path):
                 # The same id again is another recording all the same: figures are paired by id.
                 again = (f"{unread.id} ({turn})" for turn in count(2))
                 id_ = next(id_ for id_ in chain((unread.id,), again) if id_ not in seen)

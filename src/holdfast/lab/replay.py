@@ -50,6 +50,7 @@ from holdfast.lab.results import (
     Sensitivity,
 )
 from holdfast.lab.run import PolicyRun
+from holdfast.lab.stored_logs import StoredLog
 from holdfast.messages import Json
 from holdfast.prices import NUMBERS
 from holdfast.version import __version__
@@ -131,7 +132,7 @@ class ReplayCollector:
         if scores[0].requests > length:
             self._pictures = [Picture(s.recording, s.policy, s.budget, s.moments) for s in scores]
 
-    def report(self, files: Sequence[Path], verdicts: Iterable[CheckResult]) -> ReplayReport:
+    def report(self, files: Sequence[Path | StoredLog], verdicts: Iterable[CheckResult]) -> ReplayReport:
         options, wanted, scores = self._options, self._wanted, self._scores[0]
         abouts = {policy.name: policy.about for policy in options.all_policies()}
         ceilings = {policy.name for policy in options.all_policies() if policy.sees_future}

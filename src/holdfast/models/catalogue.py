@@ -6,8 +6,9 @@ which key, what it takes, what was found.
 """
 
 import datetime
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from math import isfinite
@@ -52,6 +53,9 @@ CAUTIOUS_MINIMUM = 1_024
 
 MILLION = 1_000_000
 
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+"""What providers append to a name for a version of the same model; any other suffix means another model."""
+
 
 class Price(Struct, frozen=True, kw_only=True):
     """Dollars for a million tokens. Cache prices are None where they are billed as input."""
@@ -82,7 +86,8 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     `thinking_off`: what is sent where no thinking is asked for. `always_thinks`: it cannot be turned off, and
     counts against the length of the reply. `temperature`: it may be set. `system`, `limit_field` and
     `reasoning_field` are how this provider does chat completions: where system messages go, the name of the field
-    for the longest reply, and the field in which thinking goes back, if any.
+    for the longest reply, and the field in which thinking goes back, if any. `binds_thinking`: signed thinking is
+    valid only behind the very messages it was written behind.
     """
 
     name: str = ""
@@ -99,6 +104,7 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     system: SystemStyle = "blocks"
     limit_field: LimitField = "max_tokens"
     reasoning_field: str = ""
+    binds_thinking: bool = False
     cache_seconds: float = 0
     cache_minimum: int = 0
     url: str = ""
@@ -141,6 +147,10 @@ class Catalogue(Struct, frozen=True):
         if known := self.models.get(name):
             return known
         return replace(self.providers[name.partition("/")[0]].defaults, name=name)
+
+
+ModelLookup = Callable[[str], ModelEntry | None]
+"""The catalogue's entry of a model, by the name that a log or a request has for it."""
 
 
 def load_catalogue(config: Config | None = None) -> Catalogue:
@@ -206,6 +216,22 @@ def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
     plain = max(0, usage.prompt - usage.cache_read - usage.cache_write)
     dollars = plain * price.input + usage.cache_read * price.read + usage.cache_write * price.write
     return (dollars + usage.completion * price.output) / MILLION
+
+
+def model_lookup(catalogue: Catalogue, own: Iterable[tuple[str, ModelEntry]] = ()) -> ModelLookup:
+    """Finds models by our name, by the provider's name, or by the latter with a date, as providers report it. `own`
+    are models by the names under which they are asked; they come first."""
+    by_name: dict[str, ModelEntry] = {}
+    for entry in catalogue.models.values():
+        by_name.setdefault(entry.model, entry)
+    by_name |= catalogue.models
+    for name, entry in own:
+        by_name |= {one: entry for one in (name, entry.name, entry.model) if one}
+
+    def lookup(name: str) -> ModelEntry | None:
+        return by_name.get(name) or by_name.get(_DATED.sub("", name))
+
+    return lookup
 
 
 def key_variable(provider: str) -> str:
@@ -332,6 +358,7 @@ ENTRY: dict[str, ReadKey] = {
     "system": _one_of(SystemStyle),
     "limit_field": _one_of(LimitField),
     "reasoning_field": _text,
+    "binds_thinking": _truth,
     "cache_seconds": _amount,
     "cache_minimum": _tokens,
     "url": _url,

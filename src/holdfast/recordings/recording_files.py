@@ -32,6 +32,7 @@ from holdfast.recordings.json_lines import FileLine, RecordingFile, decode_line,
 from holdfast.recordings.opencode_database import database_recordings, is_database
 from holdfast.wire.foreign_json import Losses, obj, text
 from holdfast.wire.formats import GEMINI_CONTENTS
+from holdfast.wire.message_checks import is_message
 from holdfast.wire.message_lists import (
     ANTHROPIC,
     MESSAGE_FORMATS,
@@ -39,7 +40,6 @@ from holdfast.wire.message_lists import (
     OPENAI,
     RESPONSES,
     block_types,
-    is_message,
     message_format,
     read_message_list,
     request_format,

@@ -10,7 +10,8 @@ from holdfast.events import Event, SystemSet, ToolReturned
 from holdfast.messages import Json
 from holdfast.wire.content_blocks import CallNames
 from holdfast.wire.foreign_json import items, obj
-from holdfast.wire.message_lists import check_roles, distinct_format, is_message
+from holdfast.wire.message_checks import check_roles, is_message
+from holdfast.wire.message_lists import distinct_format
 from holdfast.wire.responses import is_reply_item
 from holdfast.wire.sdk_objects import ProviderResponse, read_response
 

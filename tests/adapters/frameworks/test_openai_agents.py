@@ -156,6 +156,16 @@ def test_the_model_recalls_what_was_folded(tmp_path) -> None:
     assert "Recall" in [tool.name for tool in model.calls[0].tools]
 
 
+def test_without_the_tool_nothing_that_is_sent_names_recall() -> None:
+    model = ScriptedModel([*reads(range(25)), done()])
+    session = session_at()
+    asyncio.run(run(session, Agent(name="Reader", instructions="Be brief.", model=model, tools=[read])))
+    assert events(session, Folded)
+    for call in model.calls:
+        assert "Recall" not in json.dumps(call.input) + call.system_instructions
+    assert "[holdfast: steps 1-" in json.dumps(model.calls[-1].input)
+
+
 def too_long() -> openai.BadRequestError:
     request = httpx2.Request("POST", "http://127.0.0.1/v1/responses")
     body = {"message": "exceeds the context window", "code": "context_length_exceeded"}

@@ -13,7 +13,8 @@ from holdfast.agents.commands.model import project_catalogue
 from holdfast.agents.limits import Spent
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.sessions import count_copied, read_entries, sub_agent_logs, sub_agents_of
-from holdfast.agents.spending import PriceLookup, Spending, measure_spending, price_lookup
+from holdfast.agents.spending import Spending, measure_spending
+from holdfast.models.catalogue import ModelLookup, model_lookup
 from holdfast.numbers import counted, grouped
 from holdfast.store import Store
 
@@ -43,7 +44,7 @@ def _report(coding: CodingSession) -> str:
     )
 
 
-def spending_of(store: Store, logs: Iterable[str], lookup: PriceLookup) -> Spending:
+def spending_of(store: Store, logs: Iterable[str], lookup: ModelLookup) -> Spending:
     """What several logs cost together."""
     found = Spending()
     for log in logs:
@@ -51,10 +52,10 @@ def spending_of(store: Store, logs: Iterable[str], lookup: PriceLookup) -> Spend
     return found
 
 
-def lookup_for(coding: CodingSession) -> PriceLookup:
+def lookup_for(coding: CodingSession) -> ModelLookup:
     """Prices by model: the session's own entry first, then the catalogue with the project's additions."""
     catalogue = project_catalogue(coding)
-    return price_lookup(catalogue, [(coding.agent.model.name, coding.agent.model_entry)])
+    return model_lookup(catalogue, [(coding.agent.model.name, coding.agent.model_entry)])
 
 
 def _table(found: Spending) -> str:

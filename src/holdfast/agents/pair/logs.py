@@ -18,12 +18,12 @@ from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.pair.role_session import HAND_OVER_TOOL
 from holdfast.agents.resolved_config import ResolvedConfig
 from holdfast.agents.sessions import LONGEST_TITLE
-from holdfast.agents.spending import measure_spending, price_lookup
+from holdfast.agents.spending import measure_spending
 from holdfast.errors import InputError, NotFound, StoreError
 from holdfast.events import LogStarted, ToolReturned, UserSaid
 from holdfast.log import Log
 from holdfast.messages import Json
-from holdfast.models.catalogue import load_catalogue
+from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.pair.folder import PairFolder
 from holdfast.pair.handover import Handover
 from holdfast.pair.phases import HandedOver, TurnBegan, phase_event, read_phase
@@ -222,7 +222,7 @@ def check_consistency(journal: PairJournal, store: Store) -> None:
 def pair_spending(store: Store, log: Log, configs: Mapping[str, ResolvedConfig]) -> Callable[[], float]:
     """Dollars of both roles in all runs, each request at the price of the model that answered it."""
     names = [(config.model.name, config.entry) for config in configs.values()]
-    lookups = {name: price_lookup(load_catalogue(config.config), names) for name, config in configs.items()}
+    lookups = {name: model_lookup(load_catalogue(config.config), names) for name, config in configs.items()}
 
     def spent() -> float:
         total = 0.0

@@ -7,10 +7,12 @@ decoded: its size is read from the first bytes, and one that cannot be read coun
 
 import re
 from base64 import b64decode
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.events import AssistantReplied, Entry, LogStarted
 from holdfast.image_size import image_size
 from holdfast.messages import Image
 
@@ -204,3 +206,13 @@ def content_class(text: str) -> ContentClass:
     if sample.lstrip()[:1] in ("{", "[") and sample.count('":') * 200 >= len(sample):
         return "json"
     return "code" if sum(map(sample.count, _SYMBOLS)) * SYMBOL_SHARE >= max(len(sample), 1) else "prose"
+
+
+def recorded_model(entries: Sequence[Entry]) -> str:
+    """The model that replied first, by a name of a known family if there is one; empty if none is named."""
+    names = [e.event.model for e in entries if isinstance(e.event, AssistantReplied) and e.event.model]
+    started = entries[0].event if entries else None
+    if isinstance(started, LogStarted) and isinstance(model := started.meta.get("model"), str):
+        names.append(model)
+    known = (name for name in names if family_for_model(name).name != "other")
+    return next(known, names[0] if names else "")

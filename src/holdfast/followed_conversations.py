@@ -1,4 +1,4 @@
-"""A conversation that a framework keeps as a list of messages, packed by a session of ours.
+"""A conversation that a framework or a client keeps as a list of messages, followed by a log of ours.
 
 Rule: the log follows the list. What the list has more is recorded; where the two differ, the log is rewound to
 there, so that an edited, shortened or restored list gives the pack of what it says now.
@@ -10,43 +10,43 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.errors import InputError
 from holdfast.events import (
     AssistantReplied,
+    Entry,
     Event,
+    Folded,
+    Noted,
     OverflowReported,
     SystemSet,
     ToolReturned,
     ToolsSet,
-    UserSaid,
 )
 from holdfast.ids import text_id
 from holdfast.log import is_log_id
 from holdfast.messages import (
-    AssistantMessage,
     Message,
     SystemMessage,
-    Thinking,
     ToolDefinition,
-    ToolMessage,
     Usage,
-    UserMessage,
 )
 from holdfast.models.errors import redacted_line
+from holdfast.packing.layers import Cut, Pack
+from holdfast.packing.pack import pack
 from holdfast.packing.profile import Profile
+from holdfast.packing.rendering.marks import RetrievalHint, without_recall
+from holdfast.recall import RECALL_TOOL
 from holdfast.sender import Provider
 from holdfast.session import Session
 from holdfast.session_settings import choose_profile, open_store
 from holdfast.store import Store
 from holdfast.views import path
+from holdfast.wire.followed_lists import FollowedList, Turn, turn_message, without_thinking
 
 M = TypeVar("M")
-Turn = UserSaid | AssistantReplied | ToolReturned
-"""What a message of a conversation is in the log."""
+V = TypeVar("V")
 MOST_OPEN = 64
 """How many conversations are kept open at once; the others are opened again from their logs."""
 
@@ -62,24 +62,40 @@ class Translation(Protocol[M]):
 
 
 class PackedConversation(Struct, Generic[M], frozen=True):
-    """What to send: the framework's own messages wherever they are sent as they were."""
+    """What to send: the list's own messages wherever they are sent as they were. For a client also what was cut,
+    the fold that was made, how long the list was at the newest fold, and how many of its messages say nothing that
+    a log could hold."""
 
     system: str
     messages: list[M]
     tokens: int
+    cuts: tuple[Cut, ...] = ()
+    fold: Folded | None = None
+    folded_at: int = 0
+    unread: int = 0
 
 
-class FrameworkConversation(Generic[M]):
+class FollowedConversation(Generic[M]):
     """One conversation. It may be used from several threads, one after the other."""
 
     def __init__(
-        self, session: Session, translation: Translation[M], *, compares_thinking: bool = True
+        self,
+        session: Session,
+        translation: Translation[M],
+        *,
+        compares_thinking: bool = True,
+        hint: RetrievalHint | None = None,
     ) -> None:
         self.session = session
         self._translation = translation
         self._compares_thinking = compares_thinking
+        self._hint = hint
+        """How the reader of a mark gets the text; None for Recall, where it is among the tools."""
         self._lock = Lock()
-        self._known = self._turns_in_log()
+        self._known: list[_KnownTurn] = []
+        self._folded_turns = 0
+        """How many turns there were when the newest fold was made."""
+        self._read_log()
         self._usage: tuple[Usage, str] | None = None
 
     def pack(
@@ -87,12 +103,41 @@ class FrameworkConversation(Generic[M]):
     ) -> PackedConversation[M]:
         """The list as it is to be sent now, after a fold where one is due."""
         with self._lock:
-            originals = self._follow(messages, system, tuple(tools))
-            packed = self.session.pack()
-        sent = packed.pack.messages
+            followed = self._follow(messages, system, tuple(tools))
+            packed = self.session.pack().pack
+        return self._packed(packed, packed.messages, followed)
+
+    def pack_for_client(
+        self, messages: Sequence[M], *, system: str, tools: Sequence[ToolDefinition], may_fold: bool
+    ) -> PackedConversation[M]:
+        """The same for a client with reminders of its own: without the tail, which would move at every request."""
+        with self._lock:
+            followed = self._follow(messages, system, tuple(tools))
+            fold = self.session.make_room() if may_fold else None
+            self._folded_turns = len(self._known) if fold else self._folded_turns
+            packed = pack(self.session.window.view())
+            folded_at = followed.length_at(self._folded_turns)
+        sent = [message for layer in packed.layers if layer.name != "tail" for message in layer.messages]
+        return replace(
+            self._packed(packed, sent, followed),
+            cuts=packed.cuts,
+            fold=fold,
+            folded_at=folded_at,
+            unread=followed.unread,
+        )
+
+    def _packed(
+        self, packed: Pack, sent: Sequence[Message], followed: FollowedList[M]
+    ) -> PackedConversation[M]:
         prompt = "\n\n".join(m.text for m in sent if isinstance(m, SystemMessage))
         rest = [message for message in sent if not isinstance(message, SystemMessage)]
-        return PackedConversation(prompt, self._written(rest, originals), packed.tokens)
+        has_recall = self._hint is None and any(tool.name == RECALL_TOOL.name for tool in packed.tools)
+
+        def translate(message: Message) -> list[M]:
+            return self._translation.write(message if has_recall else without_recall(message, self._hint))
+
+        written = followed.write(rest, translate, compares_thinking=self._compares_thinking)
+        return PackedConversation(prompt, written, packed.tokens)
 
     def follow(
         self, messages: Sequence[M], *, system: str = "", tools: Sequence[ToolDefinition] = ()
@@ -107,11 +152,34 @@ class FrameworkConversation(Generic[M]):
             self._catch_up()
             self._record([reply], len(self._known), start=len(self._known))
 
+    def record_remark(self, remark: Noted) -> None:
+        """Record what no model reads."""
+        with self._lock:
+            self._catch_up()
+            self.session.record(remark)
+
+    def has_result(self, returned: ToolReturned) -> bool:
+        """Whether the log has this result already."""
+        with self._lock:
+            return any(
+                known.turn.call_id == returned.call_id and self._is_same(returned, known)
+                for known in self._known
+                if isinstance(known.turn, ToolReturned)
+            )
+
     def common_turns(self, messages: Sequence[M]) -> int:
         """How many turns of the log are those that the list begins with."""
         turns = [event for _, events in self._translation.read(messages) for event in events]
         with self._lock:
             return self._same_turns(turns)
+
+    def goes_another_way(self, messages: Sequence[M]) -> bool:
+        """Whether the list has none of the log's replies. One alone does not count: clients send it back otherwise
+        than it came, or ask once more."""
+        turns = [event for _, events in self._translation.read(messages) for event in events]
+        with self._lock:
+            replies = [at for at, known in enumerate(self._known) if isinstance(known.turn, AssistantReplied)]
+            return len(replies) > 1 and self._same_turns(turns) <= replies[0]
 
     def report_usage(self, usage: Usage, model: str = "") -> None:
         """What the provider counted for the last request. It is recorded with the reply, once the list has that."""
@@ -137,35 +205,27 @@ class FrameworkConversation(Generic[M]):
 
     def _follow(
         self, messages: Sequence[M], system: str, tools: tuple[ToolDefinition, ...]
-    ) -> "list[_Original[M]]":
+    ) -> FollowedList[M]:
         self._catch_up()
-        originals: list[_Original[M]] = []
-        turns: list[Event] = []
-        said = [system] if system else []
-        place = 0
+        followed: FollowedList[M] = FollowedList()
         for group, events in self._translation.read(messages):
-            said += [event.text for event in events if isinstance(event, SystemSet)]
-            found = [event for event in events if not isinstance(event, SystemSet)]
-            turns += found
-            own = [_message(event) for event in found if isinstance(event, Turn)]
-            # A system message is sent as the prompt, so what holds one is never sent as it was.
-            if own and len(own) == len(events):
-                originals.append(_Original(group, [_key(message, place) for message in own]))
-            place += len(group)
-        same = self._same_turns(turns)
+            followed.add(group, events)
+        same = self._same_turns(followed.events)
         if same < len(self._known):
             self.session.rewind(self._known[same].entry, reason="the list of messages changed")
             del self._known[same:]
-        self._set_up("\n\n".join(said), tools)
-        self._record(turns, same)
-        return originals
+            self._folded_turns = self._turns_at_fold(path(self.session.log.entries()))
+        prompts = [system, *followed.prompts] if system else followed.prompts
+        self._set_up("\n\n".join(prompts), tools)
+        self._record(followed.events, same)
+        return followed
 
     def _catch_up(self) -> None:
         """Take in what another process recorded of this conversation meanwhile."""
         window = self.session.window
         self.session.catch_up()
         if self.session.window is not window:
-            self._known = self._turns_in_log()
+            self._read_log()
 
     def _same_turns(self, events: Sequence[Event]) -> int:
         """How many turns of the log are those the list begins with."""
@@ -188,10 +248,8 @@ class FrameworkConversation(Generic[M]):
 
     def _said(self, turn: Turn) -> Message:
         """What of a turn is compared."""
-        message = _message(turn)
-        if self._compares_thinking or not isinstance(message, AssistantMessage):
-            return message
-        return AssistantMessage(tuple(part for part in message.parts if not isinstance(part, Thinking)))
+        message = turn_message(turn)
+        return message if self._compares_thinking else without_thinking(message)
 
     def _set_up(self, system: str, tools: tuple[ToolDefinition, ...]) -> None:
         known = self.session.window.transcript
@@ -228,33 +286,23 @@ class FrameworkConversation(Generic[M]):
         (usage, model), self._usage = self._usage, None
         return replace(event, usage=usage, model=event.model or model)
 
-    def _turns_in_log(self) -> "list[_KnownTurn]":
+    def _read_log(self) -> None:
         entries = path(self.session.log.entries())
-        return [_KnownTurn(e.event, e.id, is_stored=True) for e in entries if isinstance(e.event, Turn)]
+        self._known = [
+            _KnownTurn(e.event, e.id, is_stored=True) for e in entries if isinstance(e.event, Turn)
+        ]
+        self._folded_turns = self._turns_at_fold(entries)
 
-    def _written(self, sent: Sequence[Message], originals: "Sequence[_Original[M]]") -> list[M]:
-        """Our messages as the framework's: its own where all of one is sent as it was."""
-        keys = [_key(message) for message in sent]
-        by_first: dict[bytes, list[_Original[M]]] = {}
-        for original in reversed(originals):
-            by_first.setdefault(original.keys[0], []).append(original)
-        written: list[M] = []
-        at = 0
-        while at < len(sent):
-            candidates = by_first.get(keys[at], [])
-            found = next((o for o in reversed(candidates) if keys[at : at + len(o.keys)] == o.keys), None)
-            if found is None:
-                written += self._translation.write(sent[at])
-                at += 1
-                continue
-            # Each stands for itself once: of equal messages the first is the first.
-            candidates.remove(found)
-            written += found.group
-            at += len(found.keys)
-        return written
+    @staticmethod
+    def _turns_at_fold(entries: Sequence[Entry]) -> int:
+        turns = newest = 0
+        for entry in entries:
+            turns += isinstance(entry.event, Turn)
+            newest = turns if isinstance(entry.event, Folded) else newest
+        return newest
 
 
-class FrameworkConversations(Generic[M]):
+class FollowedConversations(Generic[M]):
     """The conversations of one store, by the names that a framework gives them."""
 
     def __init__(
@@ -272,27 +320,32 @@ class FrameworkConversations(Generic[M]):
         self._model = model
         self._to: Provider = to
         self.store = open_store(store)
-        self._open: dict[str, FrameworkConversation[M]] = {}
+        self._open: dict[str, FollowedConversation[M]] = {}
         self._lock = Lock()
 
-    def get(self, name: str) -> FrameworkConversation[M]:
+    def get(self, name: str) -> FollowedConversation[M]:
         """The conversation of this name: opened from its log if the store has one, else begun."""
         log = name if is_log_id(name) else f"conversation-{text_id(name)[1:]}"
         with self._lock:
             found = self._open.pop(log, None) or self._started(log)
             self._open[log] = found
-            for oldest in [*self._open][: len(self._open) - MOST_OPEN]:
-                del self._open[oldest]
+            drop_oldest(self._open, MOST_OPEN)
         return found
 
-    def _started(self, log: str) -> FrameworkConversation[M]:
+    def _started(self, log: str) -> FollowedConversation[M]:
         session = Session(
             profile=self._profile, tools=None, model=self._model, to=self._to, store=self.store, log=log
         )
-        return FrameworkConversation(session, self._translation)
+        return FollowedConversation(session, self._translation)
 
     def close(self) -> None:
         self.store.close()
+
+
+def drop_oldest(held: dict[str, V], most: int) -> None:
+    """Remove the first of what is held until no more than `most` are left."""
+    for name in [*held][: max(len(held) - most, 0)]:
+        del held[name]
 
 
 class _KnownTurn:
@@ -302,32 +355,3 @@ class _KnownTurn:
         self.turn = turn
         self.entry = entry
         self.is_stored = is_stored
-
-
-class _Original(Struct, Generic[M], frozen=True):
-    """Messages of the framework, and the keys of ours that they are."""
-
-    group: Sequence[M]
-    keys: list[bytes]
-
-
-def _message(turn: Turn) -> Message:
-    """What of a turn is in the list: not its usage, nor what a log knows besides."""
-    match turn:
-        case UserSaid(parts=parts):
-            return UserMessage(parts)
-        case AssistantReplied(parts=parts):
-            return AssistantMessage(parts)
-        case ToolReturned():
-            return ToolMessage(turn.call_id, turn.name, turn.parts, turn.error)
-
-
-def _key(message: Message, place: int = 0) -> bytes:
-    """The message as bytes. Raises InputError where JSON cannot hold it; `place` is that of the list's message."""
-    try:
-        return msgspec.json.encode(message)
-    except (TypeError, UnicodeEncodeError) as error:
-        raise InputError(
-            f"message {place} holds something that JSON cannot: {error}",
-            hint="texts are Unicode without lone surrogates, and arguments are plain JSON",
-        ) from None

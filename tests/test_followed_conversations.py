@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.adapters.conversation import MOST_OPEN, FrameworkConversation, FrameworkConversations
-from holdfast.adapters.wire_lists import WireTranslation
 from holdfast.errors import HoldfastError, InputError
 from holdfast.events import AssistantReplied, Folded, OverflowReported, Rewound, SystemSet, ToolsSet
+from holdfast.followed_conversations import MOST_OPEN, FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition, Usage
 from holdfast.recall import RECALL_TOOL
+from holdfast.wire.translation import WireTranslation
 
 SECRET = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AbCdEfGA"
 
 
-def started(tmp_path=None, **settings) -> FrameworkConversations:
+def started(tmp_path=None, **settings) -> FollowedConversations:
     store = str(tmp_path / "store.db") if tmp_path else None
-    return FrameworkConversations(WireTranslation("openai"), store=store, **{"budget": "16k", **settings})
+    return FollowedConversations(WireTranslation("openai"), store=store, **{"budget": "16k", **settings})
 
 
 def step(number: int, words: int = 400) -> list[dict]:
@@ -41,7 +41,7 @@ def history(steps: int, words: int = 400) -> list[dict]:
     ]
 
 
-def events(conversation: FrameworkConversation, kind: type) -> list:
+def events(conversation: FollowedConversation, kind: type) -> list:
     return [entry.event for entry in conversation.session.log.entries() if isinstance(entry.event, kind)]
 
 
@@ -53,7 +53,7 @@ def test_what_is_sent_as_it_was_are_the_given_objects() -> None:
 
 
 def test_a_store_may_be_a_path(tmp_path) -> None:
-    conversations = FrameworkConversations(WireTranslation("openai"), store=tmp_path / "store.db")
+    conversations = FollowedConversations(WireTranslation("openai"), store=tmp_path / "store.db")
     conversations.get("a").pack(history(1))
     assert len(conversations.store.logs()) == 1
 
@@ -69,6 +69,17 @@ def test_a_long_list_is_folded_and_pairs_stay_whole() -> None:
         assert calls == [m["tool_call_id"] for m in sent.messages if m["role"] == "tool"]
     assert events(conversation, Folded)
     assert "value_3_7" in conversation.recall({"query": "value_3_7"})
+
+
+def test_marks_name_recall_only_where_the_agent_has_it() -> None:
+    given = [{"role": "user", "content": "Read every part."}]
+    without, having = started().get("a"), started().get("b")
+    for number in range(30):
+        given += step(number, words=3_000 if number == 28 else 400)
+        bare, whole = without.pack(given), having.pack(given, tools=[RECALL_TOOL])
+        assert "Recall" not in str(bare.messages)
+    assert "[holdfast: steps 1-" in str(bare.messages)
+    assert str(whole.messages).count("Recall(id=") > 1
 
 
 def test_a_resumed_conversation_sends_the_same_bytes(tmp_path) -> None:
@@ -144,6 +155,16 @@ def test_more_conversations_than_are_kept_open(tmp_path) -> None:
     for number in range(MOST_OPEN + 3):
         kept.get(f"c{number}").pack(given)
     assert kept.get("c0").pack(given) == first
+
+
+def test_as_many_conversations_stay_open_as_may_the_last_used_longest() -> None:
+    kept = started()
+    opened = [kept.get(f"c{number}") for number in range(MOST_OPEN)]
+    assert kept.get("c0") is opened[0]
+    kept.get("one more")
+    assert kept.get("c0") is opened[0]
+    assert kept.get("c2") is opened[2]
+    assert kept.get("c1") is not opened[1]
 
 
 def test_two_processes_take_turns_with_one_conversation(tmp_path) -> None:

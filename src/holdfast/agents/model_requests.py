@@ -1,0 +1,55 @@
+"""Requests to a model: what they carry besides the pack, and how one is broken off.
+
+Rule: what was interrupted has ended when this returns, so that nothing of it arrives later.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.models.catalogue import ModelEntry
+from holdfast.models.model import ModelRequest
+from holdfast.packing.layers import Pack
+from holdfast.tools.call import cancel_task
+
+MAX_TOKENS = 16_000
+"""Room for a reply; the catalogue may know a lower limit."""
+
+
+class RequestSettings(Struct, frozen=True, kw_only=True):
+    """The model's entry in the catalogue, and the room for a reply."""
+
+    entry: ModelEntry = ModelEntry()
+    max_tokens: int = MAX_TOKENS
+
+    def request(self, pack: Pack) -> ModelRequest:
+        most = self.entry.max_output
+        return ModelRequest(
+            messages=pack.messages,
+            tools=pack.tools,
+            layer_ends=pack.layer_ends,
+            max_tokens=min(self.max_tokens, most) if most else self.max_tokens,
+        )
+
+
+SECONDS_TO_STOP = 5.0
+"""How long to wait for a request that was cancelled."""
+
+
+async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do the work until it ends or is interrupted. Says whether it ended; what it raises is raised."""
+    doing = asyncio.create_task(work)
+    waiting = asyncio.create_task(interrupt.wait())
+    try:
+        await asyncio.wait({doing, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            doing.result()
+            return True
+        return False
+    finally:
+        waiting.cancel()
+        if not doing.done():
+            # Wait until the connection is closed, so that nothing arrives after the interruption.
+            await cancel_task(doing, "a request to the model", SECONDS_TO_STOP)

@@ -1,0 +1,234 @@
+"""What is sent in place of a client's request, by the mode of its conversation.
+
+Rule: it fails open. Whatever goes wrong here, the request is sent as it came, and no later request of its
+conversation is changed.
+"""
+
+import logging
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.gateway.client_requests import LIST_FIELDS, ClientRequest, read_request
+from holdfast.gateway.conversations import ClientConversation, ClientConversations
+from holdfast.gateway.exchange import PassedExchange
+from holdfast.gateway.folded_lists import folded_list
+from holdfast.gateway.json_spans import Span, list_spans, span_at, spliced
+from holdfast.gateway.reduction import reduced_result
+from holdfast.gateway.replacements import SHORTEST_RESULT, Replacements
+from holdfast.gateway.replies import plain_bytes
+from holdfast.gateway.result_texts import ResultText, new_results, result_texts
+from holdfast.gateway.settings import GatewaySettings
+from holdfast.gateway.text_files import TextFiles
+from holdfast.ids import text_id
+from holdfast.models.catalogue import ModelEntry
+from holdfast.models.errors import Overflowed, error_from_response
+from holdfast.recall import whole_text
+from holdfast.store import Store
+from holdfast.tokenizers import counter_for_model
+
+DEFAULT_LIFE = 300.0
+"""Seconds for which a cache is kept where nothing is known of the model."""
+_log = logging.getLogger(__name__)
+
+
+class RequestContext(Struct, frozen=True):
+    """A request that was read before it was sent, and the conversation that it continues."""
+
+    request: ClientRequest
+    conversation: ClientConversation
+    body: bytes
+    is_cold: bool
+
+
+class Rewriter:
+    """Changes requests. May be used from several threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        conversations: ClientConversations,
+        settings: GatewaySettings,
+        files: TextFiles,
+    ) -> None:
+        self._store = store
+        self._conversations = conversations
+        self._settings = settings
+        self._files = files
+        self._replacements = Replacements(store)
+        if settings.mode != "watch":
+            self._replacements.begin()
+
+    @property
+    def may_rewrite(self) -> bool:
+        """Whether any request may have to be changed."""
+        return self._conversations.has_changed or bool(self._replacements)
+
+    def rewrite(self, exchange: PassedExchange) -> bytes | None:
+        """What to send instead, without compression; None where the request goes as it came."""
+        try:
+            context = self._read(exchange)
+            if context is None:
+                return None
+            exchange.context = context
+            exchange.change.mode = context.conversation.mode
+            return self._changed(exchange, context)
+        except Exception as error:
+            self._fail(exchange, error)
+            return None
+
+    def rewrite_refused(
+        self, exchange: PassedExchange, status: int, reply: bytes, encoding: str
+    ) -> bytes | None:
+        """What to send once more after the provider refused a request with these words; None for no second try.
+
+        In `fold`, one that is too long is packed smaller; any other that was changed goes as it came.
+        """
+        context = exchange.context
+        if not isinstance(context, RequestContext) or exchange.change.retry:
+            return None
+        try:
+            if context.conversation.mode == "fold":
+                error = error_from_response(status, plain_bytes(reply, encoding), {})
+                if isinstance(error, Overflowed) and context.conversation.followed.report_error(error):
+                    exchange.change.retry = "smaller"
+                    return self._folded(exchange, context)
+        except Exception as error:
+            self._fail(exchange, error)
+        if not exchange.change.removed:
+            return None
+        exchange.change.retry = "whole"
+        context.conversation.is_suspended = True
+        exchange.change.removed = exchange.change.removed_now = 0
+        return context.body
+
+    def _read(self, exchange: PassedExchange) -> RequestContext | None:
+        assert exchange.route.format is not None, "only requests with messages are changed"
+        body = plain_bytes(exchange.body, exchange.body_encoding)
+        request = read_request(body, exchange.route.format, exchange.headers, exchange.path)
+        if request is None or not request.is_list:
+            return None
+        conversation = self._conversations.find(request, exchange)
+        idle = exchange.at - (conversation.followed.session.log.info.last_at or exchange.at)
+        return RequestContext(request, conversation, body, is_cold=idle > cache_life(conversation.entry))
+
+    def _changed(self, exchange: PassedExchange, context: RequestContext) -> bytes | None:
+        if context.conversation.is_suspended:
+            return None
+        if context.conversation.mode == "fold":
+            return self._folded(exchange, context)
+        return self._replaced(exchange, context)
+
+    def _replaced(self, exchange: PassedExchange, context: RequestContext) -> bytes | None:
+        """The body with what was replaced before, and in `safe` with new results that are too large."""
+        request, conversation = context.request, context.conversation
+        if conversation.state.undoes_replacements or not conversation.keeps_replacements:
+            return None
+        spans = _message_spans(context)
+        changes: dict[Span, bytes] = {}
+        whole: list[ResultText] = []
+        removed = 0
+        for message, span in zip(request.messages, spans, strict=True):
+            if span[1] - span[0] < SHORTEST_RESULT:
+                continue
+            for result in filter(None, result_texts(message, request.format)):
+                known = self._replacements.get(result)
+                if known and not conversation.was_sent_whole(result, known.at):
+                    changes[span_at(context.body, result.steps, span)] = msgspec.json.encode(known.text)
+                    removed += known.saved
+                    self._keep_file(result.text)
+                elif len(result.text) >= SHORTEST_RESULT and not conversation.was_sent_whole(result):
+                    whole.append(result)
+        if conversation.mode == "safe":
+            try:
+                removed += self._reduce_new(context, spans, changes)
+            except Exception as error:
+                # What was replaced before is sent as it was sent before, whatever happens to new results.
+                self._fail(exchange, error)
+        for result in whole:
+            if self._replacements.get(result) is None:
+                conversation.sends_whole(result, exchange.at)
+        if not changes:
+            return None
+        _count_removed(exchange, conversation, removed)
+        return spliced(context.body, changes.items())
+
+    def _keep_file(self, text: str) -> None:
+        """Write the file that a mark names once more, if somebody has deleted it."""
+        try:
+            self._files.keep(text_id(text), text)
+        except OSError as error:
+            # What was sent before is sent again all the same.
+            _log.warning("a whole text is in no file any more: %s", error)
+
+    def _reduce_new(self, context: RequestContext, spans: list[Span], changes: dict[Span, bytes]) -> int:
+        """Add what is sent in place of new results that are too large; the tokens that this saves."""
+        request, conversation = context.request, context.conversation
+        saved = 0
+        if len(request.readable) < len(request.messages):
+            return 0
+        for new in new_results(request.messages, request.format):
+            span = span_at(context.body, new.result.steps, spans[new.place])
+            if span in changes or conversation.was_sent_whole(new.result):
+                continue
+            if conversation.followed.has_result(new.returned):
+                continue
+            counter = counter_for_model(request.model)
+            reduced = reduced_result(new, self._settings.largest_result, counter, self._files)
+            replacement = self._replacements.add(new.result, reduced) if reduced else None
+            if replacement:
+                changes[span] = msgspec.json.encode(replacement.text)
+                saved += replacement.saved
+        return saved
+
+    def _folded(self, exchange: PassedExchange, context: RequestContext) -> bytes | None:
+        """The body with its list of messages packed."""
+        request, conversation = context.request, context.conversation
+        spans = _message_spans(context)
+        raw = [context.body[start:end] for start, end in spans]
+        entry = conversation.entry
+        binds = entry.binds_thinking if entry else request.model.startswith("claude")
+        folded = folded_list(
+            conversation.followed,
+            request,
+            raw,
+            binds_thinking=binds,
+            is_free=context.is_cold or exchange.change.retry == "smaller",
+        )
+        if folded is None:
+            return None
+        for id_ in {*folded.cut_ids, *self._files.ids_in(folded.encoded.decode())}:
+            if not self._files.has(id_):
+                self._files.keep(*whole_text(self._store, id_))
+        exchange.change.is_folded = folded.is_folded
+        sent = counter_for_model(request.model).text(folded.encoded.decode())
+        _count_removed(exchange, conversation, conversation.tokens_of(raw) - sent)
+        whole = span_at(context.body, (LIST_FIELDS[request.format],))
+        return spliced(context.body, [(whole, folded.encoded)])
+
+    def _fail(self, exchange: PassedExchange, error: Exception) -> None:
+        _log.warning("a request goes as it came: %s", error, exc_info=_log.isEnabledFor(logging.DEBUG))
+        exchange.change.fault = f"{type(error).__name__}: {error}"
+        if isinstance(exchange.context, RequestContext):
+            try:
+                exchange.context.conversation.switch_off(exchange.change.fault)
+            except Exception as unstored:
+                # It is off all the same; the store that would say so may be what failed.
+                _log.warning("why a session is changed no more could not be stored: %s", unstored)
+
+
+def cache_life(entry: ModelEntry | None) -> float:
+    """Seconds for which a provider keeps what it read."""
+    return (entry.cache_seconds if entry else 0) or DEFAULT_LIFE
+
+
+def _message_spans(context: RequestContext) -> list[Span]:
+    whole = span_at(context.body, (LIST_FIELDS[context.request.format],))
+    return list_spans(context.body, whole)
+
+
+def _count_removed(exchange: PassedExchange, conversation: ClientConversation, removed: int) -> None:
+    """Count what was removed: what was removed before is not counted again."""
+    exchange.change.removed = max(removed, 0)
+    exchange.change.removed_now = max(removed - conversation.tokens_removed, 0)
+    conversation.tokens_removed = removed
