@@ -37,6 +37,7 @@ COMMANDS = {
     "permissions": "Show what an agent may do here, and manage the rules that you approved.",
     "logs": "List, export, import, delete and verify logs.",
     "gateway": "Pass requests of agents to their providers, and record them.",
+    "view": "Show, in a browser, what an agent had in front of it at any moment.",
     "wrap": "Start an agent with a gateway of its own, which records what it sends.",
     "mcp": "Serve logs and recordings to an MCP client, to search and read them.",
     "profiles": "List profiles, or the settings of one.",

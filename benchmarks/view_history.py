@@ -1,0 +1,93 @@
+"""What the history of a long log costs: every request read once, and the window of any one of them.
+
+    uv run python benchmarks/view_history.py [--requests 10000] [--tokens 300] [--budget 64k] [--json]
+
+Times are CPU time. The log is made up from a seed: rounds of calls with their results. `list` is the client's own
+list, `preview` what Holdfast would pack; the share of the second half shows whether a request costs more the later
+it comes. Memory is the peak of the process.
+"""
+
+import argparse
+import json
+import random
+import resource
+import time
+from itertools import count
+
+from step_cost import text
+
+from holdfast.events import AssistantReplied, Entry, Event, LogStarted, SystemSet, ToolReturned, UserSaid
+from holdfast.messages import Text, ToolCall
+from holdfast.models.catalogue import load_catalogue, model_lookup
+from holdfast.packing.amounts import parse_tokens
+from holdfast.packing.profile import CODE
+from holdfast.tokenizers import counter_for_model
+from holdfast.viewer.history import RequestHistory
+
+MODEL = "claude-opus-4-5"
+
+
+def made_up_log(requests: int, tokens: int, rounds: int = 20) -> list[Entry]:
+    rng = random.Random(11)
+    events: list[Event] = [LogStarted(origin="import"), SystemSet("You are careful. " + text(rng, 2_000))]
+    for number in range(requests):
+        if number % max(requests // rounds, 1) == 0:
+            events.append(UserSaid((Text(f"Now part {number}: make it faster."),)))
+        call = ToolCall(f"c{number}", "Read", {"file_path": f"src/module_{number % 40}.py"})
+        events.append(AssistantReplied((Text(f"Step {number}."), call), model=MODEL))
+        events.append(ToolReturned(call.id, call.name, (Text(text(rng, tokens)),)))
+    ids = (f"e{number:012d}" for number in count())
+    entries: list[Entry] = []
+    for seq, event in enumerate(events, 1):
+        parent = entries[-1].id if entries else None
+        entries.append(Entry(next(ids), "made-up", seq, parent, event, at=float(seq)))
+    return entries
+
+
+def measure(entries: list[Entry], basis: str, budget: int) -> dict:
+    history = RequestHistory(
+        basis, CODE.scaled_to(budget), counter_for_model(MODEL), model_lookup(load_catalogue())
+    )
+    began = time.process_time()
+    middle = began
+    for at, entry in enumerate(entries):
+        if at == len(entries) // 2:
+            middle = time.process_time()
+        history.add(entry)
+    ended = time.process_time()
+    total = len(history.requests)
+    began_windows = time.process_time()
+    sizes = [len(history.window(number)) for number in (1, total // 2, total)]
+    window = (time.process_time() - began_windows) / 3
+    return {
+        "basis": basis,
+        "requests": total,
+        "folds": sum(any(mark.kind == "fold" for mark in r.marks) for r in history.requests),
+        "seconds": round(ended - began, 2),
+        "second_half": round((ended - middle) / (ended - began), 2),
+        "blocks_of_the_last": sizes[-1],
+        "window_ms": round(window * 1000, 2),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--tokens", type=int, default=300)
+    parser.add_argument("--budget", default="64k")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    entries = made_up_log(given.requests, given.tokens)
+    found = [measure(entries, basis, parse_tokens(given.budget)) for basis in ("list", "preview")]
+    if given.json:
+        print(json.dumps(found))
+        return
+    for one in found:
+        print(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in one.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""`holdfast view`: a local page that shows what an agent had in front of it at any moment.
+
+Rule: it reads, and changes nothing: a store is opened for reading only, and files are read into memory.
+"""
+
+import os
+import secrets
+import webbrowser
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from holdfast.cli.gateway import gateway_address
+from holdfast.cli.inputs import RecordingInput, load_profile
+from holdfast.cli.options import common_options, complete_with, format_option
+from holdfast.cli.store_file import store_path
+from holdfast.cli.streams import note, track
+from holdfast.config import load_config
+from holdfast.errors import InputError, NotFound
+from holdfast.gateway.access import AccessRules
+from holdfast.log import Log
+from holdfast.models.catalogue import load_catalogue, model_lookup
+from holdfast.numbers import counted
+from holdfast.packing.profile import Profile
+from holdfast.recordings.json_lines import RecordingFile, check_complete
+from holdfast.recordings.recording_files import scan_recordings
+from holdfast.store import MemoryStore, Store
+from holdfast.store.read_only import ReadOnlyStore
+from holdfast.viewer.application import Admission, Admit, ViewerApplication
+from holdfast.viewer.library import SessionLibrary
+
+HOST = "127.0.0.1"
+EXTRA = ("uvicorn", "httptools", "uvloop")
+REFUSALS = {
+    401: "the address lacks its token: use the one that `holdfast view` printed",
+    403: "only the page of this viewer may ask it",
+}
+
+EXAMPLES = """\b
+Examples:
+  holdfast view
+  holdfast view l0123456789ab
+  holdfast view recording.jsonl other-agent.jsonl.gz
+  holdfast view --no-open --port 8428"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("names", metavar="[LOG | RECORDING]...", nargs=-1, shell_complete=complete_with("recordings"))
+@format_option("Read the files in this format (default: detect it).")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port (default: any free one)."
+)
+@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@common_options
+@click.pass_context
+def command(ctx: click.Context, names: tuple[str, ...], format: str | None, port: int, no_open: bool) -> None:  # noqa: A002
+    """Show, in a browser, what an agent had in front of it at any moment.
+
+    Of every request: its layers, what was cached, what it cost, and every block as the model saw it beside the
+    original. Without a name, all logs of the store; with files, only the recordings in them, and no store is
+    opened. The page is served to this machine alone, at an address with a token.
+    """
+    _check_extra()
+    # Imported late: it loads the server.
+    from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
+
+    config = load_config(cwd=Path.cwd(), env=os.environ)
+    stores, opened = _stores(ctx, names, format)
+    library = SessionLibrary(stores, model_lookup(load_catalogue(config)), _profile)
+    token = secrets.token_urlsafe(24)
+    application = ViewerApplication(library, admission(AccessRules(token)))
+    listening = open_socket(HOST, port)
+    address = gateway_address(HOST, listening.getsockname()[1], token) + "/"
+    if len(opened) == 1:
+        address += f"#/{opened[0]}"
+
+    def say_where() -> None:
+        note(f"showing {counted(len(library.rows()), 'session')} at {address} (Ctrl-C ends it)")
+        if not no_open:
+            webbrowser.open(address)
+
+    try:
+        Server(application, say_where).serve_on(listening)
+    finally:
+        listening.close()
+
+
+def _check_extra() -> None:
+    if any(find_spec(name) is None for name in EXTRA):
+        raise InputError(
+            "the viewer needs a server, which is not installed",
+            hint="run `pip install '.[view]'` in a checkout of Holdfast",
+        )
+
+
+def admission(access: AccessRules) -> Admit:
+    """The gateway's rules of access, in words for a reader of the page."""
+
+    def admit(headers: Mapping[str, str], path: bytes) -> Admission:
+        granted = access.check(headers, path)
+        if granted.refusal:
+            return Admission("", granted.status, REFUSALS.get(granted.status, granted.refusal))
+        return Admission(granted.path.decode("latin-1"))
+
+    return admit
+
+
+def _profile(name: str, budget: str) -> Profile:
+    return load_profile(name, budget or None)
+
+
+def _stores(ctx: click.Context, names: Sequence[str], format_: str | None) -> tuple[list[Store], list[str]]:
+    """Where the sessions are, and the ids of those that were named."""
+    sources = [RecordingInput(name) for name in names]
+    paths = [source.file for source in sources if source.file is not None]
+    logs = [source.recording for source in sources if source.file is None]
+    stores: list[Store] = []
+    opened: list[str] = []
+    if paths:
+        memory = MemoryStore()
+        stores.append(memory)
+        opened += _read_files(memory, paths, format_)
+    if logs or not paths:
+        store = _read_only(ctx)
+        stores.append(store)
+        for name in logs:
+            try:
+                opened.append(Log.open(store, name).id)
+            except NotFound:
+                raise InputError(
+                    f"`{name}` is neither a file nor the id of a log",
+                    hint="check the path; `holdfast logs` lists the logs in the store",
+                ) from None
+    return stores, opened
+
+
+def _read_only(ctx: click.Context) -> Store:
+    place = store_path(ctx)
+    if not place.exists():
+        note(f"there is no store at `{place}` yet")
+        return MemoryStore()
+    store: Store = ctx.with_resource(ReadOnlyStore(place))
+    return store
+
+
+def _read_files(store: Store, paths: Sequence[Path], format_: str | None) -> list[str]:
+    files = [RecordingFile(path) for path in paths]
+    found = (unread for file in files for unread in scan_recordings(file, format_))
+    with track(found, "reading") as recordings:
+        # Not redacted: it never reaches a disk.
+        ids = [Log.import_recording(store, unread.read(), redact=str).id for unread in recordings]
+    check_complete(files)
+    return list(dict.fromkeys(ids))

@@ -1,0 +1,1 @@
+"""What an agent had in front of it, request by request: the values, and the local page that shows them."""

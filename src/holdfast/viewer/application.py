@@ -1,0 +1,161 @@
+"""The viewer as a local web application: a page, its script and style, and JSON behind them.
+
+Rule: it only reads, and only answers who may ask. Nothing on the page comes from elsewhere, and no text of a log is
+ever part of a page: texts go out as JSON, and the page's policy runs no script but its own file.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.errors import HoldfastError, InputError, NotFound
+from holdfast.messages import Json
+from holdfast.viewer.answers import reading_of, timeline_of, window_of
+from holdfast.viewer.comparison import comparison_of
+from holdfast.viewer.library import SessionLibrary
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Scope]]
+Send = Callable[[Scope], Awaitable[None]]
+
+
+class Admission(Struct, frozen=True):
+    """The path that was asked for, without the token; with a `status` of 400 or more, a refusal in `words`."""
+
+    path: str
+    status: int = 200
+    words: str = ""
+
+
+Admit = Callable[[Mapping[str, str], bytes], Admission]
+
+SCRIPTS = ("base", "timeline", "sessions", "session", "window", "comparison", "route")
+"""In the order that the page loads them."""
+
+FILES = {
+    "": ("page.html", "text/html; charset=utf-8"),
+    "style.css": ("style.css", "text/css; charset=utf-8"),
+    "icon.svg": ("icon.svg", "image/svg+xml"),
+    **{f"{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in SCRIPTS},
+}
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class ViewerAnswer(Struct, frozen=True):
+    status: int
+    kind: str
+    body: bytes
+
+
+class ViewerApplication:
+    """An ASGI application."""
+
+    def __init__(self, library: SessionLibrary, admit: Admit) -> None:
+        self._library = library
+        self._admit = admit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "http":
+            # In a thread: a long log takes a while, and the page may ask for something else meanwhile.
+            await _send_answer(send, await asyncio.to_thread(self._answer, scope))
+
+    def _answer(self, scope: Scope) -> ViewerAnswer:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        admission = self._admit(headers, scope["raw_path"])
+        if admission.status >= 400:
+            return _refusal(admission.status, admission.words)
+        if scope["method"] not in ("GET", "HEAD"):
+            return _refusal(405, "the viewer only reads")
+        asked = unquote(admission.path.lstrip("/"))
+        if asked in FILES:
+            name, kind = FILES[asked]
+            return ViewerAnswer(200, kind, files("holdfast.viewer").joinpath("page", name).read_bytes())
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        try:
+            value = self._value(asked.split("/"), query)
+        except NotFound as error:
+            return _refusal(404, error.message)
+        except HoldfastError as error:
+            return _refusal(400, error.message)
+        return ViewerAnswer(200, "application/json", msgspec.json.encode(value))
+
+    def _value(self, asked: list[str], query: Mapping[str, str]) -> Json:
+        library = self._library
+        match asked:
+            case ["api", "sessions"]:
+                return library.rows()
+            case ["api", "sessions", id_]:
+                return library.row(id_)
+            case ["api", "sessions", id_, "figures"]:
+                return library.figures(id_)
+            case ["api", "sessions", id_, "texts", text_id]:
+                return {"id": text_id, "text": library.text(id_, text_id)}
+            case ["api", "sessions", id_, "timeline"]:
+                return timeline_of(library.history(id_, **_choice(query)))
+            case ["api", "sessions", id_, "requests", number]:
+                history = library.history(id_, **_choice(query))
+                at = _number(number, 1, len(history.requests))
+                return window_of(history, at, _first(query), query.get("words", ""))
+            case ["api", "sessions", id_, "requests", number, "blocks", block]:
+                history = library.history(id_, **_choice(query))
+                at = _number(number, 1, len(history.requests))
+                return reading_of(history, at, _number(block, 0, len(history.window(at)) - 1))
+            case ["api", "sessions", id_, "requests", number, "compare", other]:
+                history = library.history(id_, **_choice(query))
+                at, with_ = (_number(one, 1, len(history.requests)) for one in (number, other))
+                return comparison_of(history, at, with_, _first(query), query.get("what", ""))
+        raise NotFound("there is no such page")
+
+
+def _choice(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: query[name] for name in ("shown", "profile", "budget") if name in query}
+
+
+def _first(query: Mapping[str, str]) -> int:
+    return _number(query.get("first", "0"), 0, 10**8)
+
+
+def _number(text: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InputError(f"`{text[:40]}` is no number")
+    if not least <= int(text) <= most:
+        raise NotFound(f"there is no number {text}")
+    return int(text)
+
+
+def _refusal(status: int, words: str) -> ViewerAnswer:
+    return ViewerAnswer(status, "application/json", msgspec.json.encode({"error": words}))
+
+
+async def _send_answer(send: Send, answer: ViewerAnswer) -> None:
+    headers = {**HEADERS, "content-type": answer.kind, "content-length": str(len(answer.body))}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,187 @@
+"""The history of a log: every request that was made, with what was sent.
+
+Rule: one walk, entry by entry; a request costs what is new in it. A message that many requests send is one object
+in all of them. Pure: counter, prices and profile are passed in.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    Compacted,
+    CompactionFailed,
+    Entry,
+    Event,
+    Folded,
+    LogStarted,
+    Noted,
+    OverflowReported,
+    Rewound,
+    UsageReported,
+)
+from holdfast.messages import AssistantMessage, Usage
+from holdfast.models.catalogue import ModelLookup
+from holdfast.numbers import grouped
+from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.packing.profile import Profile
+from holdfast.viewer.client_lists import ClientListWalk
+from holdfast.viewer.packs import PackWalk, WindowContents
+from holdfast.viewer.request_price import price_request
+from holdfast.viewer.sent import Basis, PlacedBlock, RequestMark, SentRequest, place_blocks
+from holdfast.views.transcript import FrozenTranscript, Item
+
+GATEWAY = "gateway"
+"""The source of logs that the gateway recorded."""
+
+SHRUNK = 0.7
+"""A prompt below this share of the one before was cut by the client, whether it said so or not."""
+
+OURS = (Folded, Compacted, CompactionFailed, OverflowReported)
+"""What a preview leaves out: it makes folds of its own, and nothing was refused."""
+
+
+def recorded_basis(entries: Sequence[Entry]) -> Basis:
+    """Whether what was sent is our pack or the client's own list. A gateway that only watches changes nothing."""
+    started = entries[0].event if entries else None
+    if not isinstance(started, LogStarted) or started.origin == "import":
+        return "list"
+    is_folded = any(isinstance(entry.event, Folded) for entry in entries)
+    return "pack" if is_folded or started.source != GATEWAY else "list"
+
+
+class RequestHistory:
+    """The requests on one path of a log. `add` takes entries as they come, so that a live log can be followed."""
+
+    def __init__(
+        self,
+        basis: Basis,
+        profile: Profile,
+        counter: TokenCounter,
+        lookup: ModelLookup,
+        entries: Sequence[Entry] = (),
+        remark: str = "",
+    ) -> None:
+        self.basis = basis
+        self.remark = remark
+        """What a reader should know about how it was made."""
+        self.profile = profile
+        self.requests: list[SentRequest] = []
+        self._counter = counter
+        self._lookup = lookup
+        self._walk: PackWalk | ClientListWalk = (
+            ClientListWalk(counter)
+            if basis == "list"
+            else PackWalk(profile, counter, plans_folds=basis == "preview")
+        )
+        self._contents: list[WindowContents] = []
+        self._transcripts: list[FrozenTranscript] = []
+        self._marks: list[RequestMark] = []
+        self._reported = 0
+        """Prompt tokens of the last request, as the provider counted them."""
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        event = entry.event
+        if self.basis == "preview":
+            if isinstance(event, OURS):
+                return
+            if isinstance(event, LogStarted):
+                # Usage that was reported for other requests says nothing about these.
+                entry = replace(entry, event=replace(event, origin="import"))
+        if isinstance(event, AssistantReplied):
+            self._add_request(entry, event)
+        elif isinstance(event, UsageReported) and not event.purpose:
+            self._add_usage(event.usage)
+        else:
+            self._marks += marks_of(event)
+        self._walk.add(entry)
+
+    def window(self, number: int) -> list[PlacedBlock]:
+        """The blocks of a request, numbered from 1, in the order sent."""
+        return place_blocks(self.requests[number - 1], self._contents[number - 1].blocks())
+
+    def transcript(self, number: int) -> FrozenTranscript:
+        """All that had happened when a request was made, with its tools."""
+        return self._transcripts[number - 1]
+
+    def item(self, position: int) -> Item | None:
+        """The item of the transcript that a block is made from, as it is in the log."""
+        items = self._walk.transcript.items
+        return items[position] if 0 <= position < len(items) else None
+
+    def _add_request(self, entry: Entry, event: AssistantReplied) -> None:
+        contents = self._walk.contents()
+        marks = (*self._marks, *contents.marks)
+        usage = event.usage if self.basis != "preview" else None
+        prompt = usage.prompt if usage else 0
+        if self.basis == "list" and 0 < prompt < SHRUNK * self._reported and not marks:
+            text = f"the provider counted {grouped(prompt)} tokens after {grouped(self._reported)}"
+            marks = (RequestMark("shrunk", text),)
+        self._reported = prompt or self._reported
+        before = self.requests[-1] if self.requests else None
+        idle = entry.at - before.at if before and before.at is not None and entry.at is not None else None
+        completion = 0 if usage else self._counter.message(AssistantMessage(event.parts))
+        tokens = sum(contents.layers)
+        known = self._lookup(event.model)
+        price = price_request(
+            known, tokens=tokens, common=contents.common, idle=idle, completion=completion, usage=usage
+        )
+        request = SentRequest(
+            number=len(self.requests) + 1,
+            entry=entry.id,
+            at=entry.at,
+            model=event.model,
+            step=len(self._walk.transcript.steps) + 1,
+            layers=contents.layers,
+            tokens=tokens,
+            cached=price.cached,
+            is_reported=price.is_reported,
+            usage=usage,
+            dollars=price.dollars,
+            round_start=contents.round_start,
+            same_blocks=contents.same,
+            marks=marks,
+        )
+        self.requests.append(request)
+        self._contents.append(contents)
+        self._transcripts.append(self._walk.transcript.view())
+        self._marks = []
+
+    def _add_usage(self, usage: Usage) -> None:
+        """Usage that came after its reply."""
+        if not self.requests or self.requests[-1].usage is not None or self.basis == "preview":
+            return
+        last = self.requests[-1]
+        price = price_request(
+            self._lookup(last.model), tokens=last.tokens, common=0, idle=None, completion=0, usage=usage
+        )
+        if price.is_reported:
+            self._reported = usage.prompt
+            self.requests[-1] = replace(
+                last, cached=price.cached, is_reported=True, usage=usage, dollars=price.dollars
+            )
+
+
+def marks_of(event: Event) -> list[RequestMark]:
+    match event:
+        case Folded():
+            sizes = f"{grouped(event.tokens_before)} to {grouped(event.tokens_after)} tokens"
+            return [RequestMark("fold", f"{event.reason}, {sizes}" + (f": {event.why}" if event.why else ""))]
+        case Compacted():
+            return [RequestMark("compaction", f"{event.slot} written by {event.by}")]
+        case CompactionFailed():
+            return [RequestMark("error", f"no summary: {event.why}")]
+        case BoundarySeen() if "compact" in event.kind:
+            return [RequestMark("compaction", f"the client's own: {event.kind}")]
+        case OverflowReported():
+            return [RequestMark("overflow", event.message or f"refused as too long, limit {event.limit}")]
+        case Noted(kind="provider"):
+            return [RequestMark("error", event.text)]
+        case Rewound():
+            return [RequestMark("rewind", event.reason or "what came after was left")]
+        case _:
+            return []

@@ -1,0 +1,27 @@
+"use strict";
+// What all parts of the page share. Texts of logs become text nodes, never markup; the page's policy would refuse anything else.
+const one = (selector) => document.querySelector(selector);
+const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+const when = (at) => at ? new Date(at * 1000).toLocaleString() : "";
+const make = (name, words = "", kind = "") => {
+  const node = document.createElement(name);
+  node.textContent = words;
+  if (kind) node.className = kind;
+  return node;
+};
+const clip = (text, most) => text.length > most ? `${text.slice(0, most)}…` : text;
+const ask = async (path) => {
+  let response;
+  try { response = await fetch(`api/${path}`); } catch { throw new Error("The viewer does not answer: has it been ended?"); }
+  const value = await response.json();
+  if (!response.ok) throw new Error(value.error);
+  return value;
+};
+const state = (words, isWrong = false) => {
+  one("#state").textContent = words;
+  one("#state").hidden = !words;
+  one("#state").classList.toggle("wrong", isWrong);
+};
+const guarded = (work) => async (...given) => {
+  try { await work(...given); } catch (error) { state(error.message, true); }
+};

@@ -1,0 +1,113 @@
+"use strict";
+// A session: what is shown of it, the chosen request, and the panel below the timeline.
+// `at` is the place of the chosen request, from 0; `choice` the query for what is shown; `panel` what is below the timeline.
+const current = { id: "", data: null, at: 0, choice: "", panel: "window" };
+const timeline = new Timeline(one("#canvas"), (place) => guarded(go)(place));
+const count = () => current.data.tokens.length;
+const askSession = (path) => ask(`sessions/${encodeURIComponent(current.id)}/${path}`);
+
+// --- panels: each has a tab `#tab-NAME`, a section `#panel-NAME`, and a function that shows the chosen request in it
+const panels = new Map();
+const addPanel = (name, show) => {
+  panels.set(name, show);
+  one(`#tab-${name}`).addEventListener("click", guarded(() => openPanel(name)));
+};
+const openPanel = async (name) => {
+  current.panel = panels.has(name) ? name : "window";
+  for (const each of panels.keys()) {
+    const isOpen = each === current.panel, tab = one(`#tab-${each}`);
+    tab.setAttribute("aria-selected", String(isOpen));
+    tab.tabIndex = isOpen ? 0 : -1;
+    one(`#panel-${each}`).hidden = !isOpen;
+  }
+  keepPlace();
+  if (current.data && count()) await panels.get(current.panel)();
+};
+one("#tabs").addEventListener("keydown", (event) => {
+  const names = [...panels.keys()], step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const next = names[(names.indexOf(current.panel) + step + names.length) % names.length];
+  one(`#tab-${next}`).focus();
+  guarded(openPanel)(next);
+});
+const keepPlace = () => {
+  if (current.id) history.replaceState(null, "", `#/${encodeURIComponent(current.id)}/${current.at + 1}/${current.panel}`);
+};
+
+// --- the session
+
+const showSession = async (wanted, number, panel) => {
+  const own = ++round;
+  one("#sessions").hidden = true;
+  if (wanted !== current.id || !current.data) {
+    one("#session").hidden = true;
+    state("Reading the session…");
+    const row = await ask(`sessions/${encodeURIComponent(wanted)}`);
+    if (own !== round) return;
+    current.id = wanted;
+    one("#title").textContent = row.title || row.id;
+    one("#where").textContent = `${row.source} · ${row.id}`;
+    document.title = `${row.title || row.id} · Holdfast view`;
+    current.choice = ""; one("#choice").reset(); enable();
+    await load();
+  }
+  one("#session").hidden = false;
+  current.panel = panel || current.panel;
+  current.at = number ? number - 1 : count() - 1;
+  await go(current.at);
+};
+const load = async () => {
+  state("Reading the session…");
+  const data = current.data = await askSession(`timeline?${current.choice}`);
+  one("#shown").textContent = `This is ${data.shown}${data.profile ? ` (profile ${data.profile}, budget ${short(data.budget)})` : ""}.${data.remark ? ` ${data.remark}` : ""}`;
+  for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = data.basis === "list";
+  state(count() ? "" : "Nobody has asked a model in this session yet.");
+  one("#timeline").setAttribute("aria-valuemax", String(count()));
+  one("#legend").replaceChildren(...[...data.kinds, "cached"].map((kind) => {
+    const item = make("li");
+    item.append(make("span", "", `swatch ${kind}`), LAYERS[kind]);
+    return item;
+  }), make("li", "▼ fold  ■ compaction  ✕ overflow  ! error  ↶ rewind  ? shrunk"));
+  timeline.show(data);
+};
+const LAYERS = { tools: "tools", system: "system", rules: "rules and context", summary: "summary", notes: "notes", steps: "kept steps",
+  round: "current round", tail: "tail", cached: "lighter: from the cache" };
+
+const go = async (place) => {
+  if (!count()) return;
+  const { data } = current, at = current.at = Math.min(Math.max(place, 0), count() - 1);
+  timeline.select(at);
+  const cached = data.tokens[at] ? Math.round(data.cached[at] / data.tokens[at] * 100) : 0;
+  const words = `Request ${grouped(at + 1)} of ${grouped(count())}, step ${data.step[at]}: ${grouped(data.tokens[at])} tokens, `
+    + `${cached}% from the cache${data.is_reported[at] ? ` (the provider counted ${grouped(data.reported[at])})` : ", estimated"}, ${dollars(data.dollars[at])}`
+    + `${data.models[data.model[at]] ? `, ${data.models[data.model[at]]}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
+  one("#now").textContent = words;
+  one("#timeline").setAttribute("aria-valuenow", String(at + 1));
+  one("#timeline").setAttribute("aria-valuetext", words);
+  one("#marks").replaceChildren(...data.marks.filter(([number]) => number === at + 1).map(([, kind, text]) => make("li", `${kind}: ${text}`)));
+  await openPanel(current.panel);
+};
+
+one("#timeline").addEventListener("keydown", (event) => {
+  if (!current.data || event.ctrlKey || event.metaKey || event.altKey) return;
+  const { at } = current, step = event.shiftKey ? 10 : 1;
+  const places = { ArrowLeft: at - step, ArrowDown: at - step, ArrowRight: at + step, ArrowUp: at + step, PageUp: at + 100, PageDown: at - 100,
+    Home: 0, End: count() - 1 };
+  if (event.key in places) guarded(go)(places[event.key]);
+  else if (event.key === "+" || event.key === "=") timeline.zoom(0.6);
+  else if (event.key === "-") timeline.zoom(1 / 0.6);
+  else if (event.key === "0") timeline.zoom(Infinity);
+  else return;
+  event.preventDefault();
+});
+const enable = () => {
+  const isPreview = one("#choice").elements.shown.value === "preview";
+  for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = !isPreview && (!current.data || current.data.basis === "list");
+};
+one("#choice").addEventListener("change", enable);
+one("#choice").addEventListener("submit", (event) => {
+  event.preventDefault();
+  current.choice = new URLSearchParams(new FormData(one("#choice"))).toString();
+  guarded(async () => { await load(); await go(current.at); })();
+});

@@ -1,0 +1,177 @@
+"use strict";
+// The timeline: one column a request on a canvas. A column of pixels that stands for several requests shows the largest.
+// Drawing costs what is on the screen, however many requests there are.
+class Timeline {
+  static LEFT = 58; static RIGHT = 10; static TOP = 10; static MARKS = 18; static MONEY = 44;
+  static SIGNS = { fold: "▼", compaction: "■", overflow: "✕", error: "!", rewind: "↶", shrunk: "?" };
+
+  constructor(canvas, choose) {
+    this.canvas = canvas;
+    this.choose = choose;
+    this.data = null;
+    this.from = 0; this.to = 1; this.at = 0;
+    this.queued = false;
+    new ResizeObserver(() => this.draw()).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX / this.width() * (this.to - this.from));
+      else this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.place(event.offsetX));
+    }, { passive: false });
+    let pressed = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      pressed = { x: event.offsetX, from: this.from, moved: false };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!pressed) return;
+      const shift = (pressed.x - event.offsetX) / this.width() * (this.to - this.from);
+      if (Math.abs(pressed.x - event.offsetX) > 4) pressed.moved = true;
+      if (pressed.moved) this.pan(pressed.from + shift - this.from);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      if (pressed && !pressed.moved) this.choose(Math.floor(this.place(event.offsetX)));
+      pressed = null;
+    });
+    canvas.addEventListener("pointercancel", () => { pressed = null; });
+  }
+
+  show(data) {
+    this.data = data;
+    this.from = 0; this.to = Math.max(data.tokens.length, 1);
+    this.most = Math.max(1, ...chunks(data.tokens).map((part) => Math.max(...part)));
+    this.dearest = Math.max(0, ...chunks(data.dollars).map((part) => Math.max(...part.map((d) => d || 0))));
+    this.draw();
+  }
+
+  width() { return Math.max(this.canvas.clientWidth - Timeline.LEFT - Timeline.RIGHT, 1); }
+  place(x) { return this.from + (x - Timeline.LEFT) / this.width() * (this.to - this.from); }
+
+  zoom(factor, around = this.at + 0.5) {
+    const total = this.data.tokens.length;
+    const span = Math.min(Math.max((this.to - this.from) * factor, Math.min(10, total)), total);
+    const share = (around - this.from) / (this.to - this.from);
+    this.from = around - share * span;
+    this.to = this.from + span;
+    this.pan(0);
+  }
+
+  pan(by) {
+    const span = this.to - this.from;
+    this.from = Math.min(Math.max(this.from + by, 0), this.data.tokens.length - span);
+    this.to = this.from + span;
+    this.draw();
+  }
+
+  select(at) {
+    this.at = at;
+    if (at < this.from) this.pan(at - this.from);
+    else if (at + 1 > this.to) this.pan(at + 1 - this.to);
+    else this.draw();
+  }
+
+  draw() {
+    if (this.queued || !this.data) return;
+    this.queued = true;
+    requestAnimationFrame(() => { this.queued = false; this.paint(); });
+  }
+
+  paint() {
+    const began = performance.now();
+    const { canvas, data } = this;
+    const scale = devicePixelRatio || 1, wide = canvas.clientWidth, high = canvas.clientHeight;
+    if (!wide) return;
+    canvas.width = Math.round(wide * scale); canvas.height = Math.round(high * scale);
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    const style = getComputedStyle(canvas), colour = (name) => style.getPropertyValue(`--${name}`);
+    const base = high - Timeline.MARKS - Timeline.MONEY, tall = base - Timeline.TOP;
+    this.axis(pen, colour, wide, base, tall);
+    const columns = this.columns();
+    data.kinds.forEach((kind, layer) => {
+      pen.fillStyle = colour(kind);
+      for (const one of columns) {
+        let low = 0;
+        for (let below = 0; below < layer; below++) low += data.layers[below][one.at];
+        const size = data.layers[layer][one.at];
+        if (size) pen.fillRect(one.x, base - (low + size) / this.most * tall, one.w, size / this.most * tall);
+      }
+    });
+    pen.fillStyle = colour("veil");
+    for (const one of columns) {
+      const cached = data.cached[one.at] / this.most * tall;
+      pen.fillRect(one.x, base - cached, one.w, cached);
+    }
+    pen.fillStyle = colour("soft");
+    const floor = high - 14;
+    for (const one of columns) {
+      const dollars = data.dollars[one.at];
+      if (dollars) { const size = Math.max(dollars / this.dearest * (Timeline.MONEY - 16), 1); pen.fillRect(one.x, floor - size, one.w, size); }
+    }
+    this.signs(pen, colour, base);
+    this.cursor(pen, colour, high);
+    this.took = performance.now() - began;
+    canvas.dataset.drawn = String((Number(canvas.dataset.drawn) || 0) + 1);
+    canvas.dataset.milliseconds = this.took.toFixed(2);
+  }
+
+  // One column a request, or a pixel where requests are narrower than that.
+  columns() {
+    const { tokens } = this.data, step = this.width() / (this.to - this.from), found = [];
+    const first = Math.max(Math.floor(this.from), 0), last = Math.min(Math.ceil(this.to), tokens.length);
+    let pixel = -1;
+    for (let at = first; at < last; at++) {
+      const x = Timeline.LEFT + Math.max(at - this.from, 0) * step;
+      if (step >= 1) { found.push({ at, x, w: Math.max(step - (step > 4 ? 1 : 0), 1) }); continue; }
+      if (Math.floor(x) !== pixel) { pixel = Math.floor(x); found.push({ at, x: pixel, w: 1 }); }
+      else if (tokens[at] > tokens[found.at(-1).at]) found.at(-1).at = at;
+    }
+    return found;
+  }
+
+  axis(pen, colour, wide, base, tall) {
+    pen.font = "11px ui-sans-serif, system-ui, sans-serif";
+    pen.textAlign = "right"; pen.textBaseline = "middle";
+    const unit = 10 ** Math.floor(Math.log10(this.most));
+    const step = [0.2, 0.5, 1, 2].map((f) => f * unit).find((s) => this.most / s <= 5) || unit;
+    for (let value = 0; value <= this.most; value += step) {
+      const y = base - value / this.most * tall;
+      pen.fillStyle = colour("line"); pen.fillRect(Timeline.LEFT, y, wide - Timeline.LEFT - Timeline.RIGHT, 1);
+      pen.fillStyle = colour("soft"); pen.fillText(short(value), Timeline.LEFT - 6, y);
+    }
+    pen.fillText("events", Timeline.LEFT - 6, base + Timeline.MARKS / 2);
+    if (this.dearest) pen.fillText(dollars(this.dearest), Timeline.LEFT - 6, base + Timeline.MARKS + 8);
+    const high = base + Timeline.MARKS + Timeline.MONEY;
+    pen.textAlign = "left"; pen.fillText(String(Math.floor(this.from) + 1), Timeline.LEFT, high - 6);
+    pen.textAlign = "right"; pen.fillText(String(Math.ceil(this.to)), wide - Timeline.RIGHT, high - 6);
+  }
+
+  signs(pen, colour, base) {
+    const step = this.width() / (this.to - this.from);
+    let taken = -Infinity;
+    pen.textAlign = "center"; pen.textBaseline = "middle";
+    for (const [number, kind] of this.data.marks) {
+      if (number - 1 < this.from - 1 || number - 1 > this.to) continue;
+      const x = Timeline.LEFT + (number - 0.5 - this.from) * step;
+      if (x < Timeline.LEFT || x - taken < 6) continue;
+      taken = x;
+      pen.fillStyle = colour(kind === "fold" || kind === "compaction" ? "folded" : "wrong");
+      pen.fillText(Timeline.SIGNS[kind], x, base + Timeline.MARKS / 2);
+    }
+  }
+
+  cursor(pen, colour, high) {
+    const step = this.width() / (this.to - this.from), x = Timeline.LEFT + (this.at - this.from) * step;
+    pen.strokeStyle = colour("ink"); pen.lineWidth = 1.5;
+    pen.strokeRect(x - 1, Timeline.TOP - 4, Math.max(step, 2) + 1, high - Timeline.TOP - 10);
+  }
+}
+
+// Math.max takes no ten thousand arguments everywhere.
+function chunks(list) {
+  const parts = [];
+  for (let at = 0; at < list.length; at += 5000) parts.push(list.slice(at, at + 5000));
+  return parts;
+}
+const short = (n) => n >= 1e6 ? `${+(n / 1e6).toFixed(1)}M` : n >= 1000 ? `${+(n / 1000).toFixed(1)}k` : String(Math.round(n));
+const dollars = (d) => d === null || d === undefined ? "no price" : d >= 1 || d === 0 ? `$${d.toFixed(2)}` : `$${d.toPrecision(2)}`;

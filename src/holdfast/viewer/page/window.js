@@ -1,0 +1,110 @@
+"use strict";
+// The window at a request: its blocks, and one of them as the model saw it beside the original.
+let blocks = [], chosen = 0, asked = 0;
+// Parts that were asked for, by their first block.
+let parts = new Map();
+const HEIGHT = 28;
+const PART = 200;
+const windowPart = (first) => {
+  const words = one("#words").value;
+  const sought = words ? `&words=${encodeURIComponent(words)}` : "";
+  return askSession(`requests/${current.at + 1}?${current.choice}&first=${first}${sought}`);
+};
+// Parts are asked for when they come into sight: a long list has tens of thousands of blocks.
+const showWindow = async () => {
+  const own = ++asked;
+  const near = Math.floor(one("#rows").scrollTop / HEIGHT / PART) * PART;
+  const found = await windowPart(near);
+  if (own !== asked) return;
+  blocks = new Array(found.total);
+  parts = new Map([[near, null]]);
+  found.blocks.forEach((block, place) => { blocks[near + place] = block; });
+  chosen = Math.min(chosen, Math.max(blocks.length - 1, 0));
+  one("#matches").textContent = `${grouped(blocks.length)} ${blocks.length === 1 ? "block" : "blocks"}${one("#words").value ? " with these words" : ""}, in the order sent`;
+  one("#spacer").style.height = `${blocks.length * HEIGHT}px`;
+  one("#reading").hidden = true;
+  paintRows();
+};
+const fetchPart = (place) => {
+  const first = Math.floor(place / PART) * PART;
+  if (!parts.has(first)) parts.set(first, guarded(takePart)(first));
+  return parts.get(first);
+};
+const takePart = async (first) => {
+  const own = asked, found = await windowPart(first);
+  if (own !== asked) return;
+  found.blocks.forEach((block, offset) => { blocks[first + offset] = block; });
+  paintRows();
+};
+const paintRows = () => {
+  const box = one("#rows"), first = Math.max(Math.floor(box.scrollTop / HEIGHT) - 8, 0);
+  const last = Math.min(first + Math.ceil(box.clientHeight / HEIGHT) + 16, blocks.length);
+  const shown = [];
+  for (let place = first; place < last; place++) {
+    if (blocks[place]) shown.push(blockLine(blocks[place], place));
+    else fetchPart(place);
+  }
+  one("#spacer").replaceChildren(...shown);
+  box.setAttribute("aria-activedescendant", blocks.length ? `block-${chosen}` : "");
+};
+const blockLine = (block, place) => {
+  const line = make("div", "", "block");
+  line.id = `block-${place}`;
+  line.style.top = `${place * HEIGHT}px`;
+  line.setAttribute("role", "option");
+  line.setAttribute("aria-selected", String(place === chosen));
+  line.setAttribute("aria-setsize", String(blocks.length));
+  line.setAttribute("aria-posinset", String(place + 1));
+  const kind = make("span", "", "kind");
+  kind.append(make("span", "", `swatch ${block.layer}`), block.kind);
+  const size = make("span", grouped(block.tokens), "n tokens");
+  const level = make("span", block.level === "full" ? (block.cuts ? "shortened" : "") : block.level, `level${block.cuts ? " cut" : ""}`);
+  line.append(kind, make("span", block.tool, "tool"), make("span", block.step ? `step ${block.step}` : "", "step"), size,
+    level, make("span", block.step ? `${block.age} ago` : "", "age"), make("span", block.same ? "same" : "new", "cache"), make("span", block.words, "first"));
+  line.addEventListener("click", () => { chosen = place; paintRows(); guarded(read)(); });
+  return line;
+};
+const read = async () => {
+  await fetchPart(chosen);
+  const block = blocks[chosen];
+  if (!block) return;
+  const found = await askSession(`requests/${current.at + 1}/blocks/${block.at}?${current.choice}`);
+  const about = [found.tool, found.step && `step ${found.step}`, found.level, `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
+  one("#reading-title").textContent = `${found.kind}: ${about}`;
+  one("#seen").textContent = found.seen;
+  one("#original").textContent = found.original || "";
+  one("#beside").hidden = found.original === null;
+  one(".sides").classList.toggle("alone", found.original === null);
+  one("#cuts").replaceChildren(...found.cuts.map(cutLine));
+  one("#reading").hidden = false;
+  one("#reading").focus({ preventScroll: true });
+  one("#reading").scrollIntoView({ block: "nearest" });
+};
+const cutLine = (cut) => {
+  const line = make("p", `${cut.what}: ${grouped(cut.before)} tokens to ${grouped(cut.after)} by the rule ${cut.rule} `);
+  const whole = make("button", `whole text ${cut.id}`);
+  whole.addEventListener("click", guarded(async () => {
+    one("#original").textContent = (await askSession(`texts/${encodeURIComponent(cut.id)}`)).text;
+    one("#beside").hidden = false;
+    one(".sides").classList.remove("alone");
+  }));
+  line.append(whole);
+  return line;
+};
+one("#rows").addEventListener("scroll", paintRows);
+one("#rows").addEventListener("keydown", (event) => {
+  const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infinity, End: Infinity };
+  if (event.key in moves) {
+    chosen = Math.min(Math.max(chosen + moves[event.key], 0), Math.max(blocks.length - 1, 0));
+    const box = one("#rows"), top = chosen * HEIGHT;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + HEIGHT > box.scrollTop + box.clientHeight) box.scrollTop = top + HEIGHT - box.clientHeight;
+    paintRows();
+  } else if (event.key === "Enter" || event.key === " ") guarded(read)();
+  else return;
+  event.preventDefault();
+});
+one("#reading").addEventListener("keydown", (event) => { if (event.key === "Escape") { one("#reading").hidden = true; one("#rows").focus(); } });
+let typing = 0;
+one("#words").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(guarded(showWindow), 150); });
+addPanel("window", showWindow);

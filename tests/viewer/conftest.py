@@ -1,0 +1,55 @@
+"""A viewer on loopback, and a browser to look at it."""
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from holdfast.cli.gateway import gateway_address
+from holdfast.cli.view import admission
+from holdfast.gateway.access import AccessRules
+from holdfast.gateway.serving import in_thread, open_socket
+from holdfast.models.catalogue import load_catalogue, model_lookup
+from holdfast.packing.profile import BUILT_IN
+from holdfast.session_settings import choose_profile
+from holdfast.viewer.application import ViewerApplication
+from holdfast.viewer.library import SessionLibrary
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def viewer(*stores) -> Iterator[str]:
+    """The address of a viewer of these stores."""
+
+    def profile(name: str, budget: str):
+        return choose_profile(name or BUILT_IN["code"], budget or None)
+
+    library = SessionLibrary(stores, model_lookup(load_catalogue()), profile)
+    token = secrets.token_urlsafe(8)
+    listening = open_socket("127.0.0.1", 0)
+    application = ViewerApplication(library, admission(AccessRules(token)))
+    with in_thread(application, listening):
+        yield gateway_address("127.0.0.1", listening.getsockname()[1], token) + "/"
+    listening.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on the path")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()

@@ -1,0 +1,55 @@
+"""Sessions to look at: one whose results a preview cuts, and one that is full of markup."""
+
+from holdfast.events import (
+    AssistantReplied,
+    LogStarted,
+    Recorded,
+    Recording,
+    SystemSet,
+    ToolReturned,
+    UserSaid,
+)
+from holdfast.log import Log
+from holdfast.messages import Text, ToolCall, Usage
+
+MODEL = "claude-opus-4-5"
+HOSTILE = (
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+    "<svg onload=\"document.title='owned'\"></svg></pre><iframe src='http://127.0.0.1:9/'></iframe>"
+    "<a href='javascript:document.title=1'>x</a>{{7*7}}"
+)
+
+
+def long_work(steps: int = 40, rounds: int = 4):
+    events = [
+        LogStarted(title="Make the parser faster", origin="import", source="sample"),
+        SystemSet("Be careful."),
+    ]
+    prompt = 500
+    for number in range(steps):
+        if number % (steps // rounds) == 0:
+            events.append(UserSaid((Text(f"Do part {number}."),)))
+        call = ToolCall(f"c{number}", "Bash", {"command": f"make part-{number}"})
+        usage = Usage(prompt, 40, int(prompt * 0.9) if number % 7 else 0, prompt - int(prompt * 0.9))
+        events.append(AssistantReplied((Text(f"I run part {number}."), call), MODEL, usage))
+        events.append(ToolReturned(call.id, "Bash", (Text(f"row {number} of the output\n" * 120),)))
+        prompt += 900
+    return events
+
+
+def hostile_work():
+    call = ToolCall("c1", f"Bash{HOSTILE}", {"command": HOSTILE})
+    return [
+        LogStarted(title=HOSTILE, origin="import", source=HOSTILE),
+        SystemSet(HOSTILE),
+        UserSaid((Text(HOSTILE),)),
+        AssistantReplied((Text(HOSTILE), call), HOSTILE, Usage(1000)),
+        ToolReturned("c1", "Bash", (Text(HOSTILE),)),
+        AssistantReplied((Text(HOSTILE),), HOSTILE, Usage(100)),
+    ]
+
+
+def keep(store, name, events) -> str:
+    """The log of events as a recording, each a second after the one before."""
+    recorded = tuple(Recorded(event, at=1.7e9 + number) for number, event in enumerate(events))
+    return Log.import_recording(store, Recording(name, "sample", recorded), redact=str).id
