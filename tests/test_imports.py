@@ -19,6 +19,7 @@ VALUES = {
     "numbers",
     "line_ranges",
     "image_size",
+    "effort",
     "tool_use",
 }
 MAY_IMPORT: dict[str, set[str]] = {
@@ -29,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "numbers": set(),
     "line_ranges": set(),
     "image_size": set(),
+    "effort": {"errors"},
     "events": {"messages"},
     "tool_use": {"messages"},
     "redaction": VALUES,

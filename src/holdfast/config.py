@@ -135,6 +135,7 @@ OTHER_VARIABLES = (
     "HOLDFAST_STORE",
     "HOLDFAST_PROFILE",
     "HOLDFAST_MODEL",
+    "HOLDFAST_EFFORT",
     "HOLDFAST_CONFIG",
     "HOLDFAST_RECORDINGS",
     "HOLDFAST_LOCAL_MODEL",
@@ -143,7 +144,7 @@ OTHER_VARIABLES = (
 )
 """Variables that do not set a setting of a profile."""
 
-DEFAULTS = ("default_profile", "default_model", "store")
+DEFAULTS = ("default_profile", "default_model", "default_effort", "store")
 
 
 class Config(Struct, frozen=True):
@@ -154,6 +155,7 @@ class Config(Struct, frozen=True):
     where: str = ""
     default_profile: str = ""
     default_model: str = ""
+    default_effort: str = ""
     store: str = ""
     profiles: dict[str, dict[str, Json]] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)

@@ -47,6 +47,18 @@ def test_what_it_came_to_is_all_that_stands_on_stdout(root):
     assert "Build it." in bodies(server)[0]["messages"][1]["content"], "the task of the folder"
 
 
+def test_each_role_thinks_as_much_as_it_is_told(root, own_place):
+    config = CONFIG.format(window=1_000_000).replace("price", 'thinking = "effort"\nprice', 1)
+    (root / "holdfast.toml").write_text(config)
+    own = PLANNER_WORKER.replace('name = "worker"', 'name = "worker"\neffort = "high"', 1)
+    (own_place / "pair.toml").write_text(own)
+    with answering((PLAN, DESIGNED), BUILT) as server:
+        done = holdfast(*begun(server, "--approve", "auto", "--init-effort", "low"))
+    assert done.code == 0, done.err
+    efforts = [(body["messages"][0]["content"][:8], body.get("reasoning_effort")) for body in bodies(server)]
+    assert dict(efforts) == {"You plan": "low", "You work": "high"}
+
+
 def test_as_json(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         done = holdfast(*begun(server, "--approve", "auto", "--json", "-p", "Build something else."))

@@ -133,21 +133,31 @@ def test_a_last_reply_does_not_end_in_white_space():
 
 
 def test_room_for_thinking_comes_on_top_of_room_for_the_reply():
-    sent = body(HELLO, thinking_tokens=2_000, max_tokens=500)
-    assert sent["thinking"] == {"type": "enabled", "budget_tokens": 2_000}
-    assert sent["max_tokens"] == 2_500
-    assert body(HELLO, thinking_tokens=1)["thinking"]["budget_tokens"] == 1_024
+    sent = body(HELLO, effort="low", max_tokens=500)
+    assert sent["thinking"] == {"type": "enabled", "budget_tokens": 4_096}
+    assert sent["max_tokens"] == 4_596
+
+
+@pytest.mark.parametrize(("most", "budget"), [(4_596, 4_096), (3_500, 3_000), (1_400, None)])
+def test_thinking_takes_no_more_than_the_longest_reply_leaves(most: int, budget: int | None):
+    sent = body(HELLO, effort="low", max_tokens=500, adapter=AnthropicAdapter(max_output=most))
+    assert sent.get("thinking", {}).get("budget_tokens") == budget
+    assert sent["max_tokens"] == (most if budget else 500)
 
 
 NEWER = AnthropicAdapter(thinking="adaptive")
-DROPPING = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+DROPPING = {
+    "type": "adaptive",
+    "display": "summarized",
+    "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+}
 
 
 def test_newer_models_are_told_an_effort_and_to_drop_what_no_longer_fits():
-    sent = body(HELLO, thinking_tokens=2_000, max_tokens=500, adapter=NEWER)
+    sent = body(HELLO, effort="xhigh", max_tokens=500, adapter=NEWER)
     assert sent["thinking"] == DROPPING
-    assert sent["output_config"] == {"effort": "low"}
-    assert sent["max_tokens"] == 2_500
+    assert sent["output_config"] == {"effort": "xhigh"}
+    assert sent["max_tokens"] == 33_268
     assert NEWER.headers("k")["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
     assert "anthropic-beta" not in ADAPTER.headers("k")
 
@@ -170,28 +180,31 @@ def test_a_newer_model_is_told_not_to_think_as_far_as_it_can(off: Any, fields: d
 def test_a_newer_model_gets_no_thinking_back_that_could_make_it_refuse():
     conversation = (HELLO, AssistantMessage((Thinking("so", signature="s"), Text("done"))), HELLO)
     told = AnthropicAdapter(thinking="adaptive", thinking_off="low")
-    for adapter, asked, expected in ((NEWER, 0, 0), (NEWER, 9_000, 1), (told, 0, 1), (ADAPTER, 0, 1)):
-        content = body(*conversation, adapter=adapter, thinking_tokens=asked)["messages"][1]["content"]
+    for adapter, asked, expected in (
+        (NEWER, "off", 0),
+        (NEWER, "high", 1),
+        (told, "off", 1),
+        (ADAPTER, "off", 1),
+    ):
+        content = body(*conversation, adapter=adapter, effort=asked)["messages"][1]["content"]
         assert [block["type"] for block in content].count("thinking") == expected
 
 
 def test_no_thinking_is_asked_for_in_a_step_whose_thinking_was_dropped():
     bare, result = AssistantMessage((ToolCall("a", "Read", {}),)), ToolMessage("a", "Read", (Text("1"),))
-    sent = body(HELLO, bare, result, thinking_tokens=2_000)
+    sent = body(HELLO, bare, result, effort="low")
     assert "thinking" not in sent
     assert sent["max_tokens"] == 4_096
     signed = AssistantMessage((Thinking("so", signature="s"), *bare.parts))
-    assert "thinking" in body(HELLO, signed, result, thinking_tokens=2_000)
-    assert "thinking" in body(
-        HELLO, bare, result, AssistantMessage((Text("done"),)), HELLO, thinking_tokens=2_000
-    )
+    assert "thinking" in body(HELLO, signed, result, effort="low")
+    assert "thinking" in body(HELLO, bare, result, AssistantMessage((Text("done"),)), HELLO, effort="low")
 
 
 def test_temperature_is_sent_only_where_the_model_takes_it_and_never_beside_thinking():
     older = AnthropicAdapter(takes_temperature=True)
     assert "temperature" not in body(HELLO, temperature=0.0)
     assert body(HELLO, temperature=0.0, adapter=older)["temperature"] == 0.0
-    assert "temperature" not in body(HELLO, temperature=0.0, thinking_tokens=2_000, adapter=older)
+    assert "temperature" not in body(HELLO, temperature=0.0, effort="low", adapter=older)
 
 
 def test_a_reply_is_read_whole():

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.config import Config, parse_config
+from holdfast.effort import Effort
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import (
     ENTRY,
@@ -70,6 +71,10 @@ def test_an_entry_is_sound(entry: ModelEntry) -> None:
         assert entry.thinking in ("adaptive", "effort")
         # Whoever always thinks can only be told to think little, and whoever does not need not think at all.
         assert entry.always_thinks is (entry.thinking_off == "low")
+    assert ("off" in entry.levels) is (entry.thinking != "no" and not entry.always_thinks)
+    if entry.levels:
+        assert entry.effort in entry.levels
+        assert entry.effort_for(None) == entry.effort
 
 
 def test_every_provider_that_was_asked_for_is_there() -> None:
@@ -313,3 +318,37 @@ def test_the_page_on_models_names_every_key_and_provider() -> None:
     assert set(re.findall(r"\b[A-Z]+_[A-Z_]+\b", page)) == variables
     (example,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert own(example).models["house/big"].window == 128_000
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent"),
+    [
+        (None, "medium"),
+        ("off", "low"),
+        ("low", "low"),
+        ("medium", "medium"),
+        ("xhigh", "high"),
+        ("max", "max"),
+    ],
+)
+def test_an_effort_that_a_model_lacks_is_the_next_lower_one(wanted: Effort | None, sent: Effort) -> None:
+    text = 'always_thinks = true\nthinking = "effort"\nefforts = ["max", "low", "high", "medium"]\n'
+    entry = load_catalogue(parse_config(f'[models."ollama/a"]\n{text}', "f")).models["ollama/a"]
+    assert entry.levels == ("low", "medium", "high", "max")
+    assert entry.effort_for(wanted) == sent
+
+
+def test_levels_follow_from_how_a_model_thinks() -> None:
+    def levels(text: str) -> tuple[str, ...]:
+        return load_catalogue(parse_config(f'[models."ollama/a"]\n{text}', "f")).models["ollama/a"].levels
+
+    assert levels("") == ()
+    assert levels('thinking = "switch"') == ("off", "high")
+    assert levels('thinking = "effort"') == ("off", "low", "medium", "high")
+    assert ModelEntry().effort_for("max") == "off"
+
+
+def test_levels_that_do_not_exist_are_refused() -> None:
+    for wrong in ('"high"', '["off"]', '["much"]', "[1]"):
+        error = refused(f'[models."ollama/a"]\nefforts = {wrong}\n')
+        assert '`models."ollama/a".efforts` should be a list of `low`' in error.message

@@ -90,19 +90,26 @@ def test_what_servers_disagree_on_is_set():
         thinking="effort",
     )
     sent = body(
-        SystemMessage("a"), SystemMessage("b"), HELLO, adapter=plain, temperature=0.5, thinking_tokens=4_000
+        SystemMessage("a"), SystemMessage("b"), HELLO, adapter=plain, temperature=0.5, effort="medium"
     )
     assert sent == {
         "model": "gpt",
         "stream": True,
         "stream_options": {"include_usage": True},
-        "max_tokens": 8_096,
+        "max_tokens": 12_288,
         "reasoning_effort": "medium",
         "messages": [{"role": "system", "content": "a\n\nb"}, {"role": "user", "content": "hello"}],
     }
     switched = OpenAIChatAdapter(thinking="switch")
-    assert body(HELLO, adapter=switched, thinking_tokens=9)["thinking"] == {"type": "enabled"}
+    on = body(HELLO, adapter=switched, effort="max")
+    assert (on["thinking"], on.get("reasoning_effort")) == ({"type": "enabled"}, None)
     assert body(HELLO, adapter=switched)["thinking"] == {"type": "disabled"}
+    both = OpenAIChatAdapter(thinking="switch and effort")
+    on, off = body(HELLO, adapter=both, effort="max"), body(HELLO, adapter=both)
+    assert (on["thinking"], on["reasoning_effort"]) == ({"type": "enabled"}, "max")
+    assert (off["thinking"], off.get("reasoning_effort")) == ({"type": "disabled"}, None)
+    plain = body(HELLO, adapter=OpenAIChatAdapter(), effort="max")
+    assert plain["max_completion_tokens"] == 4_096
     assert "reasoning_effort" not in body(HELLO, adapter=OpenAIChatAdapter(thinking="effort"))
     paired = body(SystemMessage("a"), HELLO, adapter=OpenAIChatAdapter(system="mock_pair"))["messages"]
     assert [m["role"] for m in paired] == ["user", "assistant", "user"]

@@ -122,16 +122,14 @@ def test_a_request_is_made_of_items_and_nothing_is_stored():
 def test_what_models_and_servers_disagree_on_is_set():
     plain = OpenAIResponsesAdapter(keeps_reasoning=False, takes_temperature=True)
     reply = AssistantMessage((Thinking("so", redacted='{"encrypted_content":"gAAA"}'), Text("done")))
-    sent = body(
-        SystemMessage("a"), SystemMessage("b"), reply, adapter=plain, temperature=0.5, thinking_tokens=9_000
-    )
+    sent = body(SystemMessage("a"), SystemMessage("b"), reply, adapter=plain, temperature=0.5, effort="high")
     assert sent == {
         "model": "gpt",
         "stream": True,
         "store": False,
-        "max_output_tokens": 13_096,
+        "max_output_tokens": 20_480,
         "temperature": 0.5,
-        "reasoning": {"effort": "high"},
+        "reasoning": {"effort": "high", "summary": "auto"},
         "instructions": "a",
         "input": [
             {"type": "message", "role": "system", "content": "b"},

@@ -369,7 +369,7 @@ def test_our_bodies_have_the_types_of_the_sdks():
         messages=(*ASKED, AssistantMessage((item, *STEP)), *results, UserMessage((Text("and?"), picture))),
         tools=(READ,),
         layer_ends=(0, 1, 2),
-        thinking_tokens=2_000,
+        effort="low",
     )
     chat = openai.types.chat.completion_create_params.CompletionCreateParamsStreaming
     responses = openai.types.responses.response_create_params.ResponseCreateParamsStreaming

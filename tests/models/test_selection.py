@@ -188,7 +188,7 @@ def test_entries_become_wires() -> None:
     )
     assert isinstance(flash, OpenAIChatAdapter)
     assert (flash.thinking, flash.reasoning_field, flash.limit_field) == (
-        "switch",
+        "switch and effort",
         "reasoning_content",
         "max_tokens",
     )

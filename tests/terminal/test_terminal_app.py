@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.options import AgentOptions
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, joined_text
+from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import ModelReply, ReplyCompleted, TextDelta
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, ThinkingPiece, UserPiece
@@ -394,6 +396,28 @@ def test_a_key_that_is_not_offered_is_no_answer(tmp_path):
             await terminal.idle(pilot)
 
     driven(work())
+
+
+def test_a_key_lets_the_model_think_more_and_after_the_most_as_little_as_it_can(tmp_path):
+    entry = ModelEntry(name="test/a", thinking="effort", efforts=("low", "high"), effort="low")
+    terminal = Terminal(tmp_path, "One.", "Two.", request_settings=RequestSettings(entry=entry))
+
+    async def work():
+        async with terminal.app.run_test(size=(120, 40)) as pilot:
+            await terminal.ready(pilot)
+            assert "low effort" in terminal.text()
+            seen = []
+            for _ in range(3):
+                await pilot.press("ctrl+t")
+                seen.append(terminal.coding.agent.effort)
+            assert seen == ["high", "off", "low"]
+            await pilot.press("ctrl+t")
+            await terminal.say(pilot, "Go")
+            await terminal.idle(pilot)
+            assert "high effort" in terminal.text()
+
+    driven(work())
+    assert terminal.coding.agent.model.requests[0].effort == "high"
 
 
 def test_modes_are_switched_and_hold_for_the_next_call(tmp_path):

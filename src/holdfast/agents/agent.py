@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Self
 
+from msgspec.structs import replace
+
 from holdfast.agents.agent_arguments import check_arguments
 from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_tool
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
@@ -37,6 +39,7 @@ from holdfast.agents.tool_results import (
 )
 from holdfast.compaction.compact import BackgroundCompaction, Compaction, compact
 from holdfast.compaction.plan import plan_compaction
+from holdfast.effort import Effort
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Folded, SystemSet, ToolsSet, UsageReported, UserSaid
 from holdfast.messages import Text, ToolCall, Usage, joined_text
@@ -172,6 +175,15 @@ class Agent:
     def model_entry(self) -> ModelEntry:
         """The catalogue's entry of the model: its window and its price."""
         return self._settings.entry
+
+    @property
+    def effort(self) -> Effort:
+        """How much the model thinks before it replies; may be set between two steps."""
+        return self.model_entry.effort_for(self._settings.effort)
+
+    @effort.setter
+    def effort(self, effort: Effort) -> None:
+        self._settings = replace(self._settings, effort=effort)
 
     def say(self, text: str, *reminders: str) -> None:
         """What a person says, with the reminders that belong to it. May be called while the agent works."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.effort import Effort
 from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import ModelRequest
 from holdfast.packing.layers import Pack
@@ -19,10 +20,12 @@ MAX_TOKENS = 16_000
 
 
 class RequestSettings(Struct, frozen=True, kw_only=True):
-    """The model's entry in the catalogue, and the room for a reply."""
+    """The model's entry in the catalogue, the room for a reply, and how much to think; None as its provider
+    recommends."""
 
     entry: ModelEntry = ModelEntry()
     max_tokens: int = MAX_TOKENS
+    effort: Effort | None = None
 
     def request(self, pack: Pack) -> ModelRequest:
         most = self.entry.max_output
@@ -31,6 +34,7 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
             tools=pack.tools,
             layer_ends=pack.layer_ends,
             max_tokens=min(self.max_tokens, most) if most else self.max_tokens,
+            effort=self.entry.effort_for(self.effort),
         )
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.trust import apply_trust, config_folder
 from holdfast.config import load_config
+from holdfast.effort import Effort
 from holdfast.errors import HoldfastError
 
 
@@ -21,6 +22,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 
     root: Path
     model: str = ""
+    effort: Effort | None = None
     profile: str = ""
     budget: int = 0
     """Tokens in place of the profile's window."""

@@ -1,13 +1,14 @@
 """The outcome of a step of the loop, and the answer of a slash command.
 
 Rule: a step has exactly one outcome. After the first three the run continues; the others end it and leave a log
-that can be resumed. The screen imports this before the agent is loaded, so it imports only messages.
+that can be resumed. The screen imports this before the agent is loaded, so it imports only values.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.effort import Effort
 from holdfast.messages import ToolCall
 
 
@@ -66,12 +67,14 @@ End = Done | Ask | Stop
 
 
 class CommandAnswer(Struct, frozen=True):
-    """An answer in Markdown, and what the screen should do: open another log, switch to another model, send `say`
-    as if the person had said it, read the session again after a rewind, put `draft` into the prompt."""
+    """An answer in Markdown, and what the screen should do: open another log, switch to another model, keep this
+    `effort` for sessions to come, send `say` as if the person had said it, read the session again after a rewind,
+    put `draft` into the prompt."""
 
     text: str
     open_log: str = ""
     model: str = ""
+    effort: Effort | None = None
     say: str = ""
     is_reread: bool = False
     draft: str = ""

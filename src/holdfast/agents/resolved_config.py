@@ -21,6 +21,7 @@ from holdfast.agents.notices import Watch
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.trust import apply_trust, config_folder
 from holdfast.config import Config, load_config, resolve_profile
+from holdfast.effort import EFFORT_VARIABLE, Effort, parse_effort
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import Model
@@ -43,6 +44,7 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     config: Config
     model: Model
     entry: ModelEntry
+    effort: Effort | None
     profile: Profile
     permissions: Permissions
     sandbox: Sandbox
@@ -111,12 +113,14 @@ def resolve_config(
     loaded = resolve_profile(
         config, env, options.profile, model_window=entry.window, defaults=cache_prices(entry)
     )
+    effort = options.effort or configured_effort(config, env)
     guessed = f"the window of `{entry.name}` is not known; {loaded.profile.window} tokens are assumed"
     return ResolvedConfig(
         root=root,
         config=config,
         model=chosen,
         entry=entry,
+        effort=effort,
         profile=loaded.profile.scaled_to(options.budget) if options.budget else loaded.profile,
         permissions=permissions,
         sandbox=sandbox,
@@ -128,9 +132,25 @@ def resolve_config(
             *([distrust] if distrust else []),
             *loaded.warnings,
             *([f"{sandbox.describe()} {UNCONFINED}"] if sandbox.state == "missing" else []),
+            *_effort_notes(entry, effort),
             *([guessed] if not (entry.window or options.budget or model) else []),
         ),
     )
+
+
+def configured_effort(config: Config, env: Mapping[str, str]) -> Effort | None:
+    """How much to think, as `HOLDFAST_EFFORT` or `default_effort` says; None where neither does."""
+    by_variable = parse_effort(env.get(EFFORT_VARIABLE, ""), f"environment variable `{EFFORT_VARIABLE}`")
+    return by_variable or parse_effort(config.default_effort, f"{config.where}: `default_effort`")
+
+
+def _effort_notes(entry: ModelEntry, wanted: Effort | None) -> list[str]:
+    """What to tell a person whose choice the model does not have."""
+    if wanted is None or not entry.name or entry.effort_for(wanted) == wanted:
+        return []
+    if not entry.levels:
+        return [f"`{entry.name}` has no levels of thinking, so `{wanted}` changes nothing"]
+    return [f"`{entry.name}` has no level `{wanted}`: it thinks at `{entry.effort_for(wanted)}`"]
 
 
 def make_agent_config(
@@ -142,7 +162,9 @@ def make_agent_config(
         store=store,
         log=log,
         model=resolved.model,
-        request_settings=RequestSettings(entry=resolved.entry, max_tokens=resolved.profile.reply_room),
+        request_settings=RequestSettings(
+            entry=resolved.entry, max_tokens=resolved.profile.reply_room, effort=resolved.effort
+        ),
         profile=resolved.profile,
         limits=limits,
         permissions=resolved.permissions,

@@ -21,6 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
 STORE = "holdfast.store"
 MODES = ("plan", "ask", "edit", "auto")
+EFFORTS = ("off", "low", "medium", "high", "xhigh", "max")
 SANDBOXES = ("auto", "bubblewrap", "landlock", "off")
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -178,8 +179,16 @@ def format_option(about: str) -> Callable[[F], F]:
     return click.option("--from", "format", metavar="FORMAT", shell_complete=complete, help=about)
 
 
+EFFORT_HELP = "Let the model think this much (default: HOLDFAST_EFFORT, `default_effort`, or as recommended)."
+
+
+def effort_option(about: str = EFFORT_HELP, name: str = "--effort") -> Callable[[F], F]:
+    return click.option(name, type=click.Choice(EFFORTS), help=about)
+
+
 agent_options = together(
     model_option("Use this model (default: HOLDFAST_MODEL or `default_model`)."),
+    effort_option(),
     profile_option,
     permission_options,
 )

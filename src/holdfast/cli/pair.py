@@ -29,6 +29,7 @@ from holdfast.cli.options import (
     STORE,
     common_options,
     continue_option,
+    effort_option,
     json_option,
     log_option,
     max_cost_option,
@@ -82,6 +83,8 @@ class PairRunResult(Struct, frozen=True):
 )
 @model_option("Use this model for the first agent.", "--init-model")
 @model_option("Use this model for the second agent.", "--execute-model")
+@effort_option("Let the first agent think this much.", "--init-effort")
+@effort_option("Let the second agent think this much.", "--execute-effort")
 @click.option("--max-iterations", metavar="N", type=click.IntRange(1, MOST), help="Stop after N iterations.")
 @max_cost_option("Stop before both agents spend more, over all runs.", MOST_DOLLARS)
 @click.option(
@@ -148,6 +151,7 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
         stop=load_stop_table(file) if resumes and file else None,
         task=given["prompt"],
         models=(given["init_model"], given["execute_model"]),
+        efforts=(given["init_effort"], given["execute_effort"]),
         max_iterations=given["max_iterations"],
         max_cost=given["max_cost"],
     )

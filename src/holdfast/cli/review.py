@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 from holdfast.cli.options import (
     common_options,
     continue_option,
+    effort_option,
     json_option,
     log_option,
     make_agent_options,
@@ -89,6 +90,7 @@ def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> li
     help="Review working, staged, A...B, A..B, a commit, a file with a diff, or `-`.",
 )
 @model_option("Review with this model (default: HOLDFAST_MODEL or `default_model`).")
+@effort_option()
 @click.option("--no-model", is_flag=True, help="Review by rules only.")
 @continue_option("Ask about the newest review of this folder.")
 @log_option("Ask about this review.")

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
+from holdfast.effort import THINKING_ROOM, Effort
 from holdfast.messages import AssistantPart, Json, ToolCall, Usage
 from holdfast.models.errors import BadReply, ModelError, error_from_response, redacted_line
 from holdfast.models.model import (
@@ -27,7 +28,6 @@ from holdfast.models.reply_limits import LEAST_WEIGHT, ReplyLimitReached, ReplyL
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, decode_text
 
-Effort = Literal["low", "medium", "high"]
 EffortOff = Literal["", "none", "minimal", "low"]
 """The effort for a model that thinks by default, where no thinking is asked for; empty sends none."""
 UNREQUESTED_THINKING_ROOM = 2_048
@@ -100,9 +100,10 @@ class ReplyReader:
 
 class ProviderAdapter(Struct, frozen=True, kw_only=True):
     """How requests to one provider are written and its answers read. `path` is below the base address; `auth_hint`
-    says where the key comes from."""
+    says where the key comes from; `max_output` is the longest reply with its thinking, 0 if that is not known."""
 
     path: ClassVar[str]
+    max_output: int = 0
     takes_temperature: bool = False
     auth_hint: str = ""
 
@@ -117,21 +118,19 @@ class ProviderAdapter(Struct, frozen=True, kw_only=True):
         """A new one for each reply."""
         raise NotImplementedError
 
+    def most_tokens(self, request: ModelRequest, room: int) -> int:
+        """The limit of a reply with room for thinking on top."""
+        wanted = request.max_tokens + room
+        return min(wanted, self.max_output) if self.max_output else wanted
+
     def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
         return error_from_response(status, body, headers, auth_hint=self.auth_hint)
 
 
-def effort_for(tokens: int) -> Effort:
-    """A number of thinking tokens as an effort, for APIs that take no number."""
-    if tokens <= 2_048:
-        return "low"
-    return "medium" if tokens <= 8_192 else "high"
-
-
-def requested_effort(tokens: int, off: EffortOff) -> tuple[str, int]:
+def requested_effort(effort: Effort, off: EffortOff) -> tuple[str, int]:
     """The effort to ask for, empty for none, and the tokens that it needs on top of the reply."""
-    if tokens:
-        return effort_for(tokens), tokens
+    if effort != "off":
+        return effort, THINKING_ROOM[effort]
     return off, UNREQUESTED_THINKING_ROOM if off in ("minimal", "low") else 0
 
 

@@ -11,13 +11,13 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from holdfast.effort import THINKING_ROOM
 from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, Thinking
 from holdfast.models.adapter import (
     UNREQUESTED_THINKING_ROOM,
     ProviderAdapter,
     ReplyReader,
     StreamedCall,
-    effort_for,
     parse_event,
 )
 from holdfast.models.errors import error_from_event
@@ -93,22 +93,23 @@ class AnthropicAdapter(ProviderAdapter, frozen=True, kw_only=True):
             body["tools"] = tools
         if self.takes_temperature and request.temperature is not None and not asked:
             body["temperature"] = request.temperature
-        return {**body, "max_tokens": request.max_tokens + room, **asked}
+        return {**body, "max_tokens": self.most_tokens(request, room), **asked}
 
     def reader(self) -> "AnthropicReader":
         return AnthropicReader(self.auth_hint)
 
     def _asked(self, request: ModelRequest) -> tuple[dict[str, Json], int]:
         """The fields about thinking, and its tokens, which come on top of those of the reply."""
-        room = request.thinking_tokens
+        effort, room = request.effort, THINKING_ROOM[request.effort]
         if self.thinking == "adaptive":
             if room:
-                return _adaptive(effort_for(room)), room
+                return _adaptive(effort), room
             if self.thinking_off == "low":
                 return _adaptive("low"), UNREQUESTED_THINKING_ROOM
         elif room and _may_think(request.messages):
-            budget = max(LEAST_BUDGET, room)
-            return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
+            budget = self.most_tokens(request, room) - request.max_tokens
+            if budget >= LEAST_BUDGET:
+                return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
         if not room and self.thinking_off in ("disabled", "between_tools"):
             least = UNREQUESTED_THINKING_ROOM if self.thinking_off == "between_tools" else 0
             return {"thinking": {"type": self.thinking_off}}, least
@@ -233,7 +234,9 @@ def _adaptive(effort: str) -> dict[str, Json]:
     """Newer models bind thinking to every byte before it, and a fold or a new recap changes some. By default the
     API then refuses the whole request; told to, it drops the thinking instead."""
     binding = {"prefix_mismatch_behavior": "drop_block"}
-    return {"thinking": {"type": "adaptive", "block_binding": binding}, "output_config": {"effort": effort}}
+    # Without `display`, newer models send only the signature of what they thought.
+    thinking = {"type": "adaptive", "display": "summarized", "block_binding": binding}
+    return {"thinking": thinking, "output_config": {"effort": effort}}
 
 
 def _may_think(messages: Sequence[Message]) -> bool:

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from holdfast.config import Config
+from holdfast.effort import EFFORTS, Effort, nearest_effort
 from holdfast.errors import ConfigError, describe_value, suggest
 from holdfast.messages import Json, Usage
 from holdfast.packing.amounts import parse_tokens
@@ -47,6 +48,8 @@ OFF_WORDS: dict[ApiProtocol, tuple[ThinkingOff, ...]] = {
     "chat": ("default", "none", "minimal", "low"),
 }
 """The values of `thinking_off` for each protocol."""
+COMMON_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
+"""Levels that every model takes that takes any."""
 CAUTIOUS_SECONDS = 300
 CAUTIOUS_MINIMUM = 1_024
 """For a cache of which only the price is known: no provider keeps it for less, few minimums are larger."""
@@ -83,11 +86,12 @@ class LongPromptPrice(Price, frozen=True, kw_only=True):
 class ModelEntry(Struct, frozen=True, kw_only=True):
     """A model as the catalogue or a file describes it. `url` is set only where a file gives one.
 
-    `thinking_off`: what is sent where no thinking is asked for. `always_thinks`: it cannot be turned off, and
-    counts against the length of the reply. `temperature`: it may be set. `system`, `limit_field` and
-    `reasoning_field` are how this provider does chat completions: where system messages go, the name of the field
-    for the longest reply, and the field in which thinking goes back, if any. `binds_thinking`: signed thinking is
-    valid only behind the very messages it was written behind.
+    `efforts` are the levels of thinking that it takes, from the lowest, without `off`; `effort` is the one that its
+    provider recommends for coding. `thinking_off`: what is sent where no thinking is asked for. `always_thinks`:
+    it cannot be turned off, and counts against the length of the reply. `temperature`: it may be set. `system`,
+    `limit_field` and `reasoning_field` are how this provider does chat completions: where system messages go, the
+    name of the field for the longest reply, and the field in which thinking goes back, if any. `binds_thinking`:
+    signed thinking is valid only behind the very messages it was written behind.
     """
 
     name: str = ""
@@ -98,6 +102,8 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     beyond: LongPromptPrice | None = None
     tools: bool = True
     thinking: ThinkingMode = "no"
+    efforts: tuple[Effort, ...] = ()
+    effort: Effort = "medium"
     thinking_off: ThinkingOff = "default"
     always_thinks: bool = False
     temperature: bool = True
@@ -120,6 +126,18 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     def model(self) -> str:
         """The provider's own name for it."""
         return self.name.partition("/")[2]
+
+    @property
+    def levels(self) -> tuple[Effort, ...]:
+        """The levels of thinking to choose from; none for a model that does not think."""
+        if self.thinking == "no":
+            return ()
+        above = self.efforts or (("high",) if self.thinking == "switch" else COMMON_EFFORTS)
+        return above if self.always_thinks else ("off", *above)
+
+    def effort_for(self, wanted: Effort | None) -> Effort:
+        """The level that is sent where this one is wanted, None for the recommended one."""
+        return nearest_effort(wanted or self.effort, self.levels) if self.levels else "off"
 
     def price_of(self, prompt: int) -> Price | None:
         return self.beyond if self.beyond and prompt > self.beyond.tokens else self.price
@@ -334,6 +352,13 @@ def _one_of(kind: object) -> ReadKey:
     return _takes("one of " + ", ".join(f"`{word}`" for word in words), words.__contains__)
 
 
+def _efforts(value: Json, where: str, path: str) -> Json:
+    """Levels in their order; `off` is not one of them, since `always_thinks` says whether it can be chosen."""
+    takes = "a list of " + ", ".join(f"`{one}`" for one in EFFORTS[1:])
+    given = _takes(takes, lambda value: isinstance(value, list) and set(map(str, value)) <= {*EFFORTS[1:]})
+    return tuple(one for one in EFFORTS[1:] if one in given(value, where, path))
+
+
 def _table_of(keys: Mapping[str, ReadKey]) -> ReadKey:
     return lambda value, where, path: _read(value, keys, where, path)
 
@@ -352,6 +377,8 @@ ENTRY: dict[str, ReadKey] = {
     "protocol": _one_of(ApiProtocol),
     "tools": _truth,
     "thinking": _one_of(ThinkingMode),
+    "efforts": _efforts,
+    "effort": _one_of(Effort),
     "thinking_off": _one_of(ThinkingOff),
     "always_thinks": _truth,
     "temperature": _truth,

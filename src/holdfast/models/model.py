@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from holdfast.effort import Effort
 from holdfast.messages import AssistantPart, Message, ToolCall, ToolDefinition, Usage, joined_text
 
 StopReason = Literal["end", "calls", "length", "refused", "other"]
@@ -23,8 +24,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     layer_ends: tuple[int, ...] = ()
     max_tokens: int = 4_096
     temperature: float | None = None
-    thinking_tokens: int = 0
-    """Tokens for thinking, for models that can think; 0 turns it off."""
+    effort: Effort = "off"
+    """How much to think, for models that can; those that always think then think as little as they can."""
 
 
 class ModelReply(Struct, frozen=True, kw_only=True):

@@ -55,14 +55,14 @@ _UNSAID = " "
 class OpenAIChatAdapter(ProviderAdapter, frozen=True, kw_only=True):
     """`limit_field`: compatible servers know only `max_tokens`, OpenAI's newer models only the other name.
     `reasoning_field` is where thinking goes back, such as `reasoning_content`; empty sends none.
-    `thinking` says how it is asked for: not at all, by `reasoning_effort`, or by a switch (DeepSeek, Moonshot).
-    `thinking_off` is the effort of a model that thinks by default where none is asked for."""
+    `thinking` says how it is asked for: not at all, by `reasoning_effort`, by a switch, or by a switch and an
+    effort (DeepSeek). `thinking_off` is the effort of a model that thinks by default where none is asked for."""
 
     path = "/chat/completions"
     system: SystemStyle = "blocks"
     limit_field: LimitField = "max_completion_tokens"
     reasoning_field: str = ""
-    thinking: Literal["", "effort", "switch"] = ""
+    thinking: Literal["", "effort", "switch", "switch and effort"] = ""
     thinking_off: EffortOff = ""
     takes_temperature: bool = True
 
@@ -78,13 +78,13 @@ class OpenAIChatAdapter(ProviderAdapter, frozen=True, kw_only=True):
         }
         if request.tools:
             body["tools"] = [openai_tool(tool) for tool in request.tools]
-        effort, room = requested_effort(request.thinking_tokens, self.thinking_off)
-        body[self.limit_field] = request.max_tokens + room
+        effort, room = requested_effort(request.effort, self.thinking_off)
+        body[self.limit_field] = self.most_tokens(request, room if self.thinking else 0)
         if self.takes_temperature and request.temperature is not None:
             body["temperature"] = request.temperature
-        if self.thinking == "switch":
-            body["thinking"] = {"type": "enabled" if request.thinking_tokens else "disabled"}
-        elif self.thinking == "effort" and effort:
+        if self.thinking.startswith("switch"):
+            body["thinking"] = {"type": "disabled" if request.effort == "off" else "enabled"}
+        if self.thinking.endswith("effort") and effort:
             body["reasoning_effort"] = effort
         return body
 

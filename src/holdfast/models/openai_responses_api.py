@@ -46,12 +46,14 @@ class OpenAIResponsesAdapter(ProviderAdapter, frozen=True, kw_only=True):
         ]
         if request.tools:
             body["tools"] = responses_tools(request.tools)
-        effort, room = requested_effort(request.thinking_tokens, self.thinking_off)
-        body["max_output_tokens"] = request.max_tokens + room
+        effort, room = requested_effort(request.effort, self.thinking_off)
+        body["max_output_tokens"] = self.most_tokens(request, room)
         if self.keeps_reasoning:
             body["include"] = ["reasoning.encrypted_content"]
         if effort:
-            body["reasoning"] = {"effort": effort}
+            # What was thought is encrypted; a person reads the summary.
+            shown = {"summary": "auto"} if request.effort != "off" else {}
+            body["reasoning"] = {"effort": effort, **shown}
         if self.takes_temperature and request.temperature is not None:
             body["temperature"] = request.temperature
         return body

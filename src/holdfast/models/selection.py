@@ -8,6 +8,7 @@ variable; an address in a project's file never gets the key of a provider of the
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Literal
 
 from msgspec import Struct
 
@@ -99,6 +100,7 @@ def create_adapter(resolved: ResolvedModel) -> ProviderAdapter:
             thinking="adaptive" if entry.thinking == "adaptive" else "budget",
             thinking_off=off if (off := entry.thinking_off) in ("disabled", "between_tools", "low") else "",
             takes_temperature=entry.temperature,
+            max_output=entry.max_output,
             # Only servers with a cache know the marks.
             cache="5m" if entry.cache_seconds else "",
             auth_hint=hint,
@@ -109,17 +111,29 @@ def create_adapter(resolved: ResolvedModel) -> ProviderAdapter:
             keeps_reasoning=entry.thinking != "no",
             thinking_off=effort_off,
             takes_temperature=entry.temperature,
+            max_output=entry.max_output,
             auth_hint=hint,
         )
     return OpenAIChatAdapter(
         system=entry.system,
         limit_field=entry.limit_field,
         reasoning_field=entry.reasoning_field,
-        thinking=entry.thinking if entry.thinking in ("effort", "switch") else "",
+        thinking=_chat_thinking(entry),
         thinking_off=effort_off,
         takes_temperature=entry.temperature,
+        max_output=entry.max_output,
         auth_hint=hint,
     )
+
+
+def _chat_thinking(entry: ModelEntry) -> Literal["", "effort", "switch", "switch and effort"]:
+    match entry.thinking:
+        case "effort":
+            return "effort"
+        case "switch":
+            return "switch and effort" if entry.efforts else "switch"
+        case _:
+            return ""
 
 
 def _split(name: str) -> tuple[str, str]:

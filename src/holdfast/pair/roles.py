@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from holdfast.effort import Effort
 from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.messages import Json
 from holdfast.pair.folder import RESULTS, Outputs, path_fault
@@ -51,6 +52,8 @@ class Role(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tools: tuple[str, ...]
     profile: str
     model: str = ""
+    effort: Effort | None = None
+    """How much its model thinks; None as its provider recommends."""
     window: Annotated[int, Meta(ge=0, le=MOST_TOKENS)] = 0
     """Tokens, instead of the profile's window."""
     definitions: Definitions = "full"

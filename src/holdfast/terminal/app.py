@@ -89,6 +89,7 @@ class AgentApp(App[int]):
         Binding("ctrl+q", "leave", show=False, priority=True),
         Binding("escape", "interrupt", show=False),
         Binding("shift+tab", "next_mode", show=False, priority=True),
+        Binding("ctrl+t", "next_effort", show=False, priority=True),
         Binding("ctrl+o", "toggle_card", show=False, priority=True),
         Binding("ctrl+l", "repaint", show=False),
     ]
@@ -269,6 +270,9 @@ class AgentApp(App[int]):
         if session and session.mode in MODES:
             session.mode = MODES[(MODES.index(session.mode) + 1) % len(MODES)]
             self.refresh_figures()
+
+    def action_next_effort(self) -> None:
+        self.conversation.next_effort()
 
     def action_toggle_card(self) -> None:
         self.transcript.toggle_newest()

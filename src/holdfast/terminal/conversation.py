@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Stop
+from holdfast.effort import Effort
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.first_frame import LOADING
 from holdfast.terminal.interface import NotePiece, OpenSession, ScreenSession, SessionDisplay, Tone, UserPiece
@@ -37,6 +38,7 @@ HELP = """\
 | Up, Down | earlier input |
 | Tab | complete a `/command` or an `@file` |
 | Shift+Tab | next mode: plan, ask, edit, auto |
+| Ctrl+T | how much the model thinks: the next level |
 | Esc | interrupt; queued messages are sent at once |
 | Ctrl+O | open or close the newest card |
 | Ctrl+Up, Ctrl+Down | move between cards; Enter opens one |
@@ -232,6 +234,7 @@ class Conversation:
     async def _command(self, line: str) -> None:
         assert self.session, "a command needs a session"
         shown = await self.session.command(line)
+        self._keep_effort(shown.effort)
         if shown.open_log or shown.model:
             log, model = shown.open_log or self.session.log, shown.model or self._options.model
             await self._open(replace(self._options, log=log, model=model))
@@ -245,6 +248,17 @@ class Conversation:
             self._waiting.append(UserPiece(shown.say))
             self._view.add(self._waiting[-1])
         self._view.refresh_figures()
+
+    def next_effort(self) -> None:
+        """Let the model think more, or as little as it can after the most."""
+        if self.session:
+            self._keep_effort(self.session.next_effort())
+            self._view.refresh_figures()
+
+    def _keep_effort(self, effort: Effort | None) -> None:
+        """For the sessions that are opened from here on."""
+        if effort:
+            self._options = replace(self._options, effort=effort)
 
     def _unqueue(self, piece: UserPiece) -> None:
         if piece.is_queued:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import CommandAnswer, End
+from holdfast.effort import Effort
 from holdfast.errors import HoldfastError
 from holdfast.events import ApprovalScope
 
@@ -128,6 +129,7 @@ class StatusFigures(Struct, frozen=True):
     model: str = ""
     branch: str = ""
     mode: str = ""
+    effort: str = ""
     used: int = 0
     trigger: int = 0
     window: int = 0
@@ -214,6 +216,10 @@ class ScreenSession(Protocol):
         ...
 
     def interrupt(self) -> None: ...
+
+    def next_effort(self) -> Effort | None:
+        """The model's next level of thinking, from now on; None if it has none."""
+        ...
 
     async def command(self, line: str) -> CommandAnswer: ...
 

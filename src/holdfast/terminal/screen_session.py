@@ -17,6 +17,7 @@ from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import CommandAnswer, End
 from holdfast.agents.spending import measure_spending
+from holdfast.effort import Effort
 from holdfast.errors import ConfigError
 from holdfast.messages import Usage, joined_text
 from holdfast.models.catalogue import request_cost
@@ -98,6 +99,7 @@ class AgentScreenSession:
             model=self.coding.agent.model.name,
             branch=self._branch,
             mode=self.mode,
+            effort=self.coding.agent.effort if self.coding.agent.model_entry.levels else "",
             used=self._used,
             trigger=step.trigger if step else session.profile.trigger,
             window=step.window if step else session.profile.window,
@@ -128,6 +130,14 @@ class AgentScreenSession:
 
     def interrupt(self) -> None:
         self.coding.agent.interrupt()
+
+    def next_effort(self) -> Effort | None:
+        agent = self.coding.agent
+        levels = agent.model_entry.levels
+        if not levels:
+            return None
+        agent.effort = levels[(levels.index(agent.effort) + 1) % len(levels)]
+        return agent.effort
 
     async def command(self, line: str) -> CommandAnswer:
         answer = await run_command(self.coding, line)

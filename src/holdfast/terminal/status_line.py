@@ -32,7 +32,7 @@ def _head(git: Path) -> str:
 
 
 BETWEEN = " · "
-_ORDER = "model mode model branch branch model cache context branch model context"
+_ORDER = "model effort mode model branch effort branch model cache context branch model context"
 """The order in which parts take their next shorter form until the line fits."""
 
 
@@ -49,6 +49,7 @@ def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
     words = {
         "model": [model, short, truncate(short, 20), truncate(short, 12), ""],
         "branch": [branch, truncate(branch, 20), truncate(branch, 10), ""],
+        "effort": [f"{figures.effort} effort" if figures.effort else "", figures.effort, ""],
         "mode": [f"{figures.mode} mode" if figures.mode else "", figures.mode],
         "context": context if figures.window else [""],
         "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],

@@ -59,7 +59,11 @@ class CodingSession:
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
         self._gate = gate = config_gate(config, session, workspace, state.shell)
         budget, usual = RunBudget(config.limits), CallSettings()
-        parent = ParentAgent(config, session, workspace, state, gate, budget, self._notice, config.tasks)
+        parent = ParentAgent(
+            *(config, session, workspace, state, gate, budget, self._notice),
+            lambda: self.agent.effort,
+            config.tasks,
+        )
         self.agent = build_agent(
             config,
             session,

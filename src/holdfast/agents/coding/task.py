@@ -25,6 +25,7 @@ from holdfast.agents.outcomes import Ask, Done, End, Stop
 from holdfast.agents.project_rules import read_rules, rule_changes
 from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
+from holdfast.effort import Effort
 from holdfast.events import UsageReported
 from holdfast.messages import Json, Usage
 from holdfast.models.catalogue import request_cost
@@ -51,6 +52,9 @@ class TaskArguments(Struct, frozen=True, forbid_unknown_fields=True):
     ]
     prompt: Annotated[str, Meta(min_length=1, description="All that the sub-agent is told.")]
     writes: Annotated[bool, Meta(description="It may also change files and run commands.")] = False
+    effort: Annotated[
+        Effort | None, Meta(description="How much it thinks before each step; without it, as much as you do.")
+    ] = None
 
 
 class ParentAgent(Struct, frozen=True):
@@ -63,6 +67,8 @@ class ParentAgent(Struct, frozen=True):
     gate: SessionGate
     budget: RunBudget
     watch: Watch
+    effort: Callable[[], Effort]
+    """How much the agent itself thinks now."""
     settings: TaskSettings = TaskSettings()
 
     def charge(self, usage: Usage | None, log: str) -> None:
@@ -128,10 +134,12 @@ class SubAgent:
             source=TASK_SOURCE,
             meta={PARENT: parent.session.log.id, "call": self._call},
         )
+        asked = parent.config.request_settings
         # Permissions of its own: the ids of its calls belong to another log, and so do the approvals.
         config = replace(
             parent.config,
             log=self.log,
+            request_settings=replace(asked, effort=arguments.effort or parent.effort()),
             summarizer=None,
             compacts_in_background=False,
             limits=limits,
@@ -153,7 +161,11 @@ class SubAgent:
         tools = self._tools()
         if (depth := parent.settings.depth - 1) > 0:
             inner = replace(parent.settings, depth=depth)
-            below = ParentAgent(config, session, parent.workspace, state, gate, budget, self._notice, inner)
+            below = ParentAgent(
+                *(config, session, parent.workspace, state, gate, budget, self._notice),
+                lambda: self._agent.effort,
+                inner,
+            )
             tools.append(task_tool(below))
         self._agent = build_agent(config, session, tools, parent.workspace, gate=gate, budget=budget)
         session.record(*rule_changes({}, read_rules(parent.workspace)))

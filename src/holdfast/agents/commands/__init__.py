@@ -9,6 +9,7 @@ from holdfast.agents.commands.compact import COMPACT
 from holdfast.agents.commands.context import CONTEXT
 from holdfast.agents.commands.cost import COST
 from holdfast.agents.commands.diff import DIFF
+from holdfast.agents.commands.effort import EFFORT
 from holdfast.agents.commands.export import EXPORT
 from holdfast.agents.commands.history import FORK, REWIND, UNDO
 from holdfast.agents.commands.init import INIT, note_init_offer, offers_init
@@ -24,7 +25,7 @@ from holdfast.errors import InputError, suggest
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
 
 _LISTED = (
-    *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, RESUME, FORK, MODEL, MODE, COST),
+    *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, RESUME, FORK, MODEL, EFFORT, MODE, COST),
     *(EXPORT, INIT),
 )
 COMMANDS: dict[str, SlashCommand] = {command.name: command for command in _LISTED}

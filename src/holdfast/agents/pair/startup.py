@@ -40,6 +40,7 @@ from holdfast.agents.resolved_config import (
     store_path,
 )
 from holdfast.config import load_config
+from holdfast.effort import Effort
 from holdfast.errors import ConfigError
 from holdfast.events import RulesSet
 from holdfast.log import Log
@@ -66,6 +67,7 @@ class PairOptions(Struct, frozen=True, kw_only=True):
     pair: Pair | None = None
     task: str = ""
     models: tuple[str, str] = ("", "")
+    efforts: tuple[Effort | None, Effort | None] = (None, None)
     stop: Mapping[str, Any] | None = None
     max_iterations: int | None = None
     max_cost: float | None = None
@@ -119,8 +121,9 @@ def _open(
         rules = _rules(options, PairJournal(known.log, pair).rules if known else pair.stop)
         configs: dict[str, ResolvedConfig] = {}
         notes: list[str] = []
-        for role, name, model in zip(pair.roles, names, models, strict=True):
-            configs[role.name], more = _config(options.agent, rules.max_cost, role, name, env, model)
+        for role, name, effort, model in zip(pair.roles, names, options.efforts, models, strict=True):
+            asked = replace(options.agent, model=name, effort=effort)
+            configs[role.name], more = _config(asked, rules.max_cost, role, env, model)
             notes += more
         notes += [UNCHANGED] if options.stop == {} else []
         project_rules = read_rules(Workspace([root]))
@@ -165,14 +168,15 @@ def _config(
     options: AgentOptions,
     max_cost: float,
     role: Role,
-    given: str,
     env: Mapping[str, str],
     model: Model | None,
 ) -> tuple[ResolvedConfig, list[str]]:
+    given = options.model
     name, notes = (given, list[str]()) if model else _named(role, given, options.root, env)
     asked = replace(
         options,
         model=name,
+        effort=options.effort or role.effort,
         profile=role.profile,
         budget=role.window,
         mode=options.mode or "edit",

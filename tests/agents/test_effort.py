@@ -1,0 +1,56 @@
+"""How much a model thinks: chosen by command or for a sub-agent, and sent."""
+
+import pytest
+
+from holdfast.agents.model_requests import RequestSettings
+from holdfast.errors import InputError
+from holdfast.models.catalogue import ModelEntry
+from support.coding_sessions import CodingSetup, call, run, say
+
+ENTRY = ModelEntry(name="test/a", thinking="effort", efforts=("low", "high", "max"), effort="high")
+
+
+@pytest.fixture
+def setup(tmp_path):
+    found = CodingSetup(tmp_path)
+    yield found
+    found.close()
+
+
+def efforts_sent(coding):
+    return [request.effort for request in coding.agent.model.requests]
+
+
+def test_the_recommended_level_is_sent_until_another_is_chosen(setup):
+    coding = setup.open("One.", "Two.", request_settings=RequestSettings(entry=ENTRY))
+    say(coding, "Go.")
+    answer = run(coding, "/effort max")
+    assert (answer.effort, coding.agent.effort) == ("max", "max")
+    say(coding, "Again.")
+    assert efforts_sent(coding) == ["high", "max"]
+    listed = run(coding, "/effort").text
+    assert "`max` (now)" in listed
+    assert "`high` (recommended)" in listed
+
+
+def test_a_level_that_the_model_lacks_is_refused(setup):
+    coding = setup.open(request_settings=RequestSettings(entry=ENTRY))
+    with pytest.raises(InputError, match="has no level `hgh`") as error:
+        run(coding, "/effort hgh")
+    assert "did you mean `high`?" in error.value.hint
+    assert coding.agent.effort == "high"
+    with pytest.raises(InputError, match="has no levels of thinking"):
+        run(setup.open(log="other"), "/effort high")
+
+
+def test_a_sub_agent_thinks_as_much_as_its_parent_now_or_as_it_is_told(setup):
+    def task(id_, **more):
+        return [call("Task", id_, description="look", prompt="Look.", **more)]
+
+    coding = setup.open(
+        *(task("1"), "Seen.", task("2", effort="max"), "Seen.", "Done."),
+        request_settings=RequestSettings(entry=ENTRY),
+    )
+    run(coding, "/effort low")
+    say(coding, "Go.")
+    assert efforts_sent(coding) == ["low", "low", "low", "max", "low"]
