@@ -5,11 +5,9 @@ from msgspec.structs import replace
 
 from holdfast.agents.commands.context import give_advice, measure_window
 from holdfast.agents.model_requests import RequestSettings
-from holdfast.agents.sessions import TASK_SOURCE
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import InputError
-from holdfast.events import AssistantReplied, Compacted, ToolsSet, UsageReported
-from holdfast.log import Log
+from holdfast.events import Compacted, ToolsSet, UsageReported
 from holdfast.messages import Text, ToolDefinition, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
@@ -267,13 +265,17 @@ def test_what_the_provider_counts_is_said_where_it_is_more(setup):
     assert number(text.split("**Context**: ")[1].split(" tokens")[0]) > 20_000
 
 
-def test_cost_counts_sub_agents_and_theirs(setup):
-    coding = setup.open(reply("One.", 100_000, 0), request_settings=PRICED)
+def test_what_sub_agents_spent_is_counted_once(setup):
+    task = ModelReply(
+        parts=(call("Task", "1", description="look", prompt="Look."),),
+        stop="calls",
+        usage=Usage(100_000),
+        model="large",
+    )
+    replies = (task, reply("Seen.", 30_000, 0), reply("Done.", 100_000, 0))
+    coding = setup.open(*replies, request_settings=PRICED)
     say(coding, "One?")
-    for id_, parent, tokens in (("t1", "session", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
-        task = Log.create(setup.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
-        task.append(AssistantReplied((Text("Looked."),), "large", Usage(tokens)))
     text = run(coding, "/cost").text
-    assert cells(text, "`house/large`")[-1] == "$1.30"
-    assert "2 sub-agents had $0.30 of it, with 2 requests." in text
-    assert "| $1.30 |" in run(setup.open(log="now", request_settings=PRICED), "/resume").text
+    assert cells(text, "`house/large`")[-1] == "$2.30"
+    assert "1 sub-agent had $0.30 of it, with 1 request." in text
+    assert "| $2.30 |" in run(setup.open(log="now", request_settings=PRICED), "/resume").text

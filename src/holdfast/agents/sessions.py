@@ -148,21 +148,6 @@ def count_copied(entries: Sequence[Entry]) -> int:
     return count + 1 if isinstance(count, int) and count > 0 else 0
 
 
-def sub_agent_logs(store: Store) -> dict[str, list[str]]:
-    """The logs of sub-agents, by the log of their parent."""
-    found: dict[str, list[str]] = {}
-    for info in store.logs():
-        if info.head.source == TASK_SOURCE:
-            parent = read_start(store, info.head.id).meta.get(PARENT)
-            found.setdefault(str(parent), []).append(info.head.id)
-    return found
-
-
-def sub_agents_of(log: str, by_log: Mapping[str, Sequence[str]]) -> list[str]:
-    """The logs of all sub-agents below a log, at any depth."""
-    return [id_ for task in by_log.get(log, ()) for id_ in (task, *sub_agents_of(task, by_log))]
-
-
 def read_entries(store: Store, log: str) -> list[Entry]:
     """The entries of a log; none if it cannot be read."""
     try:

@@ -1,10 +1,11 @@
 """What the requests of a log cost, by model.
 
 Rule: a request without usage or price is counted as such, never as free. Entries that a rewind left count, since
-they were paid for. Entries that a fork copied do not, since another log paid for them.
+they were paid for. Entries that a fork copied do not, since another log paid for them. What sub-agents spent is in
+the log of their parent, request by request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,9 @@ from holdfast.agents.sessions import count_copied
 from holdfast.events import AssistantReplied, Entry, Folded, UsageReported
 from holdfast.messages import Usage, add_usage
 from holdfast.models.catalogue import ModelEntry, ModelLookup, request_cost
+
+TASK_PURPOSE = "task "
+"""The purpose of usage that a sub-agent reported; the id of its log follows."""
 
 
 class ModelSpending(Struct, frozen=True):
@@ -60,18 +64,16 @@ class Spending(Struct, frozen=True):
     folds: int = 0
     folded: int = 0
 
-    def plus(self, other: "Spending") -> "Spending":
-        models = {spend.model: spend for spend in self.models}
-        for spend in other.models:
-            models[spend.model] = models.get(spend.model, ModelSpending(spend.model)).with_spend(spend)
-        return Spending(tuple(models.values()), self.folds + other.folds, self.folded + other.folded)
-
     @property
     def total(self) -> ModelSpending:
-        whole = ModelSpending("total")
-        for spend in self.models:
-            whole = whole.with_spend(spend)
-        return whole
+        return add_spending(self.models)
+
+
+def add_spending(parts: Iterable[ModelSpending]) -> ModelSpending:
+    whole = ModelSpending("total")
+    for spend in parts:
+        whole = whole.with_spend(spend)
+    return whole
 
 
 def measure_spending(entries: Sequence[Entry], lookup: ModelLookup) -> Spending:
@@ -88,6 +90,17 @@ def measure_spending(entries: Sequence[Entry], lookup: ModelLookup) -> Spending:
                 folds += 1
                 folded += max(0, before - after)
     return Spending(tuple(models.values()), folds, folded)
+
+
+def sub_agent_spending(entries: Sequence[Entry], lookup: ModelLookup) -> dict[str, ModelSpending]:
+    """What each sub-agent spent, by the id of its log. It is part of what `measure_spending` counts."""
+    found: dict[str, ModelSpending] = {}
+    for entry in entries[count_copied(entries) :]:
+        match entry.event:
+            case UsageReported(model=model, usage=usage, purpose=purpose) if purpose.startswith(TASK_PURPOSE):
+                log = purpose.removeprefix(TASK_PURPOSE)
+                found[log] = found.get(log, ModelSpending(model)).with_request(usage, lookup(model))
+    return found
 
 
 def spent_by(entries: Sequence[Entry], entry: ModelEntry) -> Spent:

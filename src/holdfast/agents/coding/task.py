@@ -25,6 +25,7 @@ from holdfast.agents.outcomes import Ask, Done, End, Stop
 from holdfast.agents.project_rules import read_rules, rule_changes
 from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
+from holdfast.agents.spending import TASK_PURPOSE
 from holdfast.effort import Effort
 from holdfast.events import UsageReported
 from holdfast.messages import Json, Usage
@@ -74,7 +75,7 @@ class ParentAgent(Struct, frozen=True):
     def charge(self, usage: Usage | None, log: str) -> None:
         """Spend what a sub-agent spent: for each request at once, since prices depend on its size."""
         if usage and usage.total:
-            self.session.record(UsageReported(usage, self.config.model.name, f"task {log}"))
+            self.session.record(UsageReported(usage, self.config.model.name, f"{TASK_PURPOSE}{log}"))
             self.budget.add_reply(usage, request_cost(self.config.request_settings.entry, usage))
 
     def limits(self) -> RunLimits:

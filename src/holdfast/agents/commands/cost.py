@@ -4,7 +4,7 @@ Rule: only costs that were reported and priced are added up; the others are name
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand
@@ -12,44 +12,34 @@ from holdfast.agents.commands.markdown import code, dollars, joined, percentage,
 from holdfast.agents.commands.model import project_catalogue
 from holdfast.agents.limits import Spent
 from holdfast.agents.outcomes import CommandAnswer
-from holdfast.agents.sessions import count_copied, read_entries, sub_agent_logs, sub_agents_of
-from holdfast.agents.spending import Spending, measure_spending
+from holdfast.agents.sessions import count_copied
+from holdfast.agents.spending import Spending, add_spending, measure_spending, sub_agent_spending
 from holdfast.models.catalogue import ModelLookup, model_lookup
 from holdfast.numbers import counted, grouped
-from holdfast.store import Store
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise COST.unexpected(argument)
-    # Off the event loop: the logs of all sub-agents are read.
+    # Off the event loop: a long log takes a moment.
     return CommandAnswer(await asyncio.to_thread(_report, coding))
 
 
 def _report(coding: CodingSession) -> str:
-    store, log, lookup = coding.session.store, coding.session.log, lookup_for(coding)
-    entries, logs = log.entries(), sub_agents_of(log.id, sub_agent_logs(store))
-    by_sub_agents = spending_of(store, logs, lookup)
-    found = measure_spending(entries, lookup).plus(by_sub_agents)
+    entries, lookup = coding.session.log.entries(), lookup_for(coding)
+    found = measure_spending(entries, lookup)
     copied = "What a fork copied from another session is not counted here." * bool(count_copied(entries))
-    spent = by_sub_agents.total
+    tasks = sub_agent_spending(entries, lookup)
+    spent = add_spending(tasks.values())
     cost = dollars(spent.dollars) if spent.is_priced else "an unknown cost"
-    had = f"{counted(len(logs), 'sub-agent')} had {cost} of it, with {counted(spent.requests, 'request')}."
+    had = f"{counted(len(tasks), 'sub-agent')} had {cost} of it, with {counted(spent.requests, 'request')}."
     return joined(
         _table(found),
         *_remarks(found),
-        had if logs else "",
+        had if tasks else "",
         copied,
         _last_run(coding.agent.budget.spent),
     )
-
-
-def spending_of(store: Store, logs: Iterable[str], lookup: ModelLookup) -> Spending:
-    """What several logs cost together."""
-    found = Spending()
-    for log in logs:
-        found = found.plus(measure_spending(read_entries(store, log), lookup))
-    return found
 
 
 def lookup_for(coding: CodingSession) -> ModelLookup:

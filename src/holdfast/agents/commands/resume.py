@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand, require_idle
-from holdfast.agents.commands.cost import lookup_for, spending_of
+from holdfast.agents.commands.cost import lookup_for
 from holdfast.agents.commands.markdown import code, dollars, joined, table
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.sessions import (
@@ -18,8 +18,6 @@ from holdfast.agents.sessions import (
     read_session,
     search_sessions,
     session_folder,
-    sub_agent_logs,
-    sub_agents_of,
 )
 from holdfast.agents.spending import ModelSpending, measure_spending
 from holdfast.errors import InputError, NotFound
@@ -94,7 +92,7 @@ def _list(coding: CodingSession, query: str) -> tuple[list[ListedSession], int]:
             raise RESUME.misused(f"`{query}` contains no word to search for")
         lines = search_sessions(store, list(infos), query)
         infos = {log: infos[log] for log in lines}
-    by_log, lookup = sub_agent_logs(store), lookup_for(coding)
+    lookup = lookup_for(coding)
     sessions: list[ListedSession] = []
     looked = 0
     for info in infos.values():
@@ -103,8 +101,7 @@ def _list(coding: CodingSession, query: str) -> tuple[list[ListedSession], int]:
         looked += 1
         session = read_session(store, info)
         if session.rounds or session.trouble:
-            tasks = spending_of(store, sub_agents_of(session.id, by_log), lookup)
-            spent = measure_spending(session.entries, lookup).plus(tasks).total
+            spent = measure_spending(session.entries, lookup).total
             sessions.append((session, spent, lines.get(session.id, "")))
     return sessions, len(infos) - looked
 
