@@ -127,6 +127,20 @@ def test_a_wrong_file_is_named(tmp_path, name, text, said):
     assert name in caught.value.message
 
 
+def test_fields_that_other_agents_have_are_ignored_and_named(ask):
+    with_header = {
+        **DATABASE,
+        "header": "DB",
+        "options": [{**DATABASE["options"][0], "icon": "x"}, {"label": "b"}],
+    }
+    result = ask(Person(UserReply(("b",))), with_header)
+    assert result.envelope.status == "success"
+    assert result.envelope.text.endswith(
+        "Answer: b\n(AskUser has no argument `header`, `icon`, which was ignored.)"
+    )
+    assert result.parts[0].text == result.envelope.text
+
+
 @pytest.mark.parametrize(
     ("questions", "said"),
     [
@@ -136,9 +150,8 @@ def test_a_wrong_file_is_named(tmp_path, name, text, said):
         ([{**DATABASE, "options": [{"label": str(n)} for n in range(7)]}], "options"),
         ([DATABASE, {**DATABASE, "options": [{"label": "x"}, {"label": "x "}]}], "two options of question 2"),
         ([{**DATABASE, "question": "  "}], "question 1 has an empty text"),
-        ([{**DATABASE, "option": []}], "no argument `option` in `questions[0]`"),
     ],
-    ids=["none", "many", "one option", "seven options", "twice", "blank", "unknown"],
+    ids=["none", "many", "one option", "seven options", "twice", "blank"],
 )
 def test_wrong_questions_are_refused_before_anyone_is_asked(ask, questions, said):
     result = ask(Person(), *questions)

@@ -298,3 +298,11 @@ def test_closing_leaves_nothing_on_the_disk(workspace):
 
 def test_the_prompt_says_whether_there_is_a_sandbox(shell):
     assert "No sandbox" in bash_tool(shell).definition.description
+
+
+def test_arguments_of_other_agents_are_ignored_and_named(shell, workspace):
+    result = run(shell, workspace, "echo hello; false", description="Say hello", timeout=5)
+    assert "hello\n(Bash has no argument `description`, which was ignored.)" in result.text
+    assert result.data["exit_code"] == 1
+    wrong = asyncio.run(bash_tool(shell).run({"description": "no command"}, workspace))
+    assert "Bash needs the argument `command`" in wrong.envelope.text

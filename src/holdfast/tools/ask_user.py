@@ -65,7 +65,7 @@ def ask_user_tool(responder: Responder) -> Tool:
         assert len(replies) == len(arguments.questions), "a responder answers every question"
         return _result(arguments.questions, replies)
 
-    return TypedTool("AskUser", AskUserArguments, prompt_beside(__file__), ask)
+    return TypedTool("AskUser", AskUserArguments, prompt_beside(__file__), ask, ignores_unknown=True)
 
 
 def _expect_choice(question: UserQuestion, number: int) -> None:

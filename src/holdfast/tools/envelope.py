@@ -7,6 +7,7 @@ durations are in `stats`, which no model reads.
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json, Text, UserPart
@@ -87,6 +88,12 @@ def tool_result(
     return build_result(
         Envelope(status=status, text=text, data=data or {}, context=context or {}), shown, *more
     )
+
+
+def with_remark(result: ToolResult, remark: str) -> ToolResult:
+    """The result with a line for the model below its text."""
+    text = f"{result.envelope.text}\n{remark}"
+    return ToolResult(replace(result.envelope, text=text), (Text(text), *result.parts[1:]), result.shown)
 
 
 def error_result(error: ToolError, context: dict[str, Json]) -> ToolResult:

@@ -7,6 +7,7 @@ argument names it.
 
 import re
 from collections.abc import Awaitable, Callable, Coroutine
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.messages import Json, ToolDefinition
-from holdfast.tools.envelope import ToolError, ToolResult, error_result
+from holdfast.tools.envelope import ToolError, ToolResult, error_result, with_remark
 from holdfast.tools.workspace import Workspace
 
 _A = TypeVar("_A", bound=Struct)
@@ -24,6 +25,7 @@ _A = TypeVar("_A", bound=Struct)
 _WHERE = re.compile(r" - at `\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _REFERENCE = "#/$defs/"
 
 
@@ -59,6 +61,27 @@ def decode_arguments(takes: type[_A], arguments: dict[str, Json], tool: str) -> 
         return msgspec.convert(given, takes, strict=False)
     except msgspec.ValidationError as error:
         raise ToolError("INVALID_PARAM", _sentence(str(error), tool), hint=_hint(takes)) from None
+
+
+def drop_unknown(takes: type[Struct], arguments: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
+    """The arguments without fields that do not exist, at any depth, and the names of those that were dropped."""
+    kept, dropped = deepcopy(arguments), list[str]()
+    while True:
+        try:
+            msgspec.convert(kept, takes, strict=False)
+        except msgspec.ValidationError as error:
+            place = _WHERE.search(str(error))
+            unknown = _UNKNOWN.fullmatch(str(error)[: place.start()] if place else str(error))
+            if unknown is None:
+                # Another mistake, which is for `decode_arguments` to say.
+                return kept, dropped
+            holder: Json = kept
+            for key, index in _STEP.findall(place[1] if place else ""):
+                holder = holder[int(index)] if index else holder[key]
+            del holder[unknown[1]]
+            dropped.append(unknown[1])
+        else:
+            return kept, dropped
 
 
 def _takes_null(kind: Any) -> bool:
@@ -121,7 +144,9 @@ class DefinedTool:
 
 @dataclass(frozen=True)
 class TypedTool(Generic[_A]):
-    """A tool made from a typed function: the schema comes from `takes`, the prompt from a Markdown file.
+    """A tool made from a typed function: the schema comes from `takes`, the prompt from a Markdown file. With
+    `ignores_unknown`, arguments that do not exist are ignored, and the model is told: models bring them from other
+    agents.
 
     **Contract:** `work` raises `ToolError` for what the model should learn, and is cancelled like any coroutine.
     """
@@ -131,16 +156,22 @@ class TypedTool(Generic[_A]):
     prompt: str
     work: Callable[[_A, Workspace], Awaitable[ToolResult]]
     is_read_only: bool = False
+    ignores_unknown: bool = False
 
     @cached_property
     def definition(self) -> ToolDefinition:
         return ToolDefinition(self.name, self.prompt, json_schema(self.takes))
 
     async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:
+        given, ignored = drop_unknown(self.takes, arguments) if self.ignores_unknown else (arguments, [])
         try:
-            return await self.work(decode_arguments(self.takes, arguments, self.name), workspace)
+            result = await self.work(decode_arguments(self.takes, given, self.name), workspace)
         except ToolError as error:
             return error_result(error, {"tool": self.name})
+        if not ignored:
+            return result
+        names = ", ".join(f"`{name[:60]}`" for name in sorted(set(ignored)))
+        return with_remark(result, f"({self.name} has no argument {names}, which was ignored.)")
 
 
 def prompt_beside(module: str) -> str:

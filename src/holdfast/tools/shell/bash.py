@@ -47,7 +47,8 @@ class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def bash_tool(shell: Shell) -> Tool:
     prompt = f"{prompt_beside(__file__)}\n\n{shell.sandbox.describe(shell.access)}"
-    return TypedTool("Bash", BashArguments, prompt, partial(bash, shell=shell))
+    work = partial(bash, shell=shell)
+    return TypedTool("Bash", BashArguments, prompt, work, ignores_unknown=True)
 
 
 async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:
