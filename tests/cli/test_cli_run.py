@@ -74,6 +74,18 @@ def test_a_line_for_everything_that_happens(root):
     assert done.err == ""
 
 
+def test_a_command_that_failed_is_no_success_in_the_stream(root):
+    steps = (
+        says(call("Bash", "1", command="exit 3")),
+        says(call("Bash", "2", command="true")),
+        says("Done."),
+    )
+    with serving(*steps) as server:
+        done = here(server, "-p", "Run.", "--stream-json", "--mode", "auto")
+    results = [line for line in done.lines if line["type"] == "result"]
+    assert [(line["status"], line["exit_code"]) for line in results] == [("error", 3), ("success", 0)]
+
+
 def test_what_is_streamed_and_traced_has_no_secret(root, tmp_path):
     secret = "ghp_" + "Ab1" * 12
     (root / "key.txt").write_text(f"token = {secret}\n")

@@ -71,11 +71,14 @@ def _context_line(notice: Notice) -> JsonLine | None:
 
 def _finished(news: CallFinished) -> JsonLine:
     envelope = news.result.envelope
+    exit_code = envelope.data.get("exit_code")
     return {
         "type": "result",
         "id": news.call.id,
         "name": news.call.name,
-        "status": envelope.status,
+        # A command that ran and failed is no failure of its tool, but one for whoever reads this.
+        "status": "error" if exit_code else envelope.status,
+        **({"exit_code": exit_code} if isinstance(exit_code, int) else {}),
         "error": envelope.error.code if envelope.error else "",
         "text": envelope.text,
         "shown": news.result.shown,
