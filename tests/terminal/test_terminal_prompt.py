@@ -162,6 +162,12 @@ def test_files_and_commands_are_completed_in_the_box(tmp_path):
             assert "› /help" not in terminal.text()
             await pilot.press("backspace", "h", "tab")
             assert prompt.text == "/help "
+            await pilot.press("ctrl+u", *"/mod")
+            await terminal.until(pilot, lambda: "/model" in terminal.text())
+            await pilot.press("tab")
+            assert prompt.text == "/mode", "what both begin with, and both are still offered"
+            await pilot.press("l", "tab")
+            assert prompt.text == "/model"
 
     driven(work())
     assert said(terminal) == ['@"src/with space.py" @src/加载.py ']

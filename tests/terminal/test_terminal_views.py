@@ -39,14 +39,16 @@ FIGURES = StatusFigures(
 )
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 160])
 def test_the_status_line_fits_and_keeps_what_matters(width):
     line = render_status(FIGURES, width).plain
     assert cell_len(line) <= width
     assert "edit" in line
     assert "$1.24" in line
     if width >= 60:
-        assert "123k/160k/200k" in line.replace(" ", "")
+        assert "123k of 200k" in line
+    if width >= 160:
+        assert "123k of 200k tokens (62%), folds at 160k" in line
     if width >= 80:
         assert "cache 87%" in line
         assert "opus" in line
@@ -221,3 +223,11 @@ def test_a_command_that_failed_is_marked_as_failed(text, state):
     (card,) = earlier_pieces(entries)
     assert isinstance(card, CallCard)
     assert card.state == state
+
+
+def test_a_long_name_in_a_table_is_broken_and_never_cut_off():
+    name = "anthropic/claude-with-a-very-long-name"
+    text = f"| model | about |\n| --- | --- |\n| `{name}` | {'words ' * 30}|\n"
+    shown = render_markdown(text, 40).plain
+    assert "…" not in shown
+    assert name in "".join(line.split("  ")[0].strip() for line in shown.split("\n"))

@@ -5,8 +5,9 @@ widget, however many paragraphs it has, and its text can be selected.
 """
 
 from collections.abc import Callable, Collection
+from functools import cache
 from io import StringIO
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -47,14 +48,14 @@ def render_markdown(text: str, width: int) -> Content:
         return Content(sanitize(text))
     # Imported with the first reply, not with the screen: they take longer to load than the rest of it.
     from rich.console import Console  # noqa: PLC0415
-    from rich.markdown import Heading, Markdown  # noqa: PLC0415
+    from rich.markdown import Heading  # noqa: PLC0415
     from rich.theme import Theme  # noqa: PLC0415
 
     Heading.LEVEL_ALIGN.update(dict.fromkeys(Heading.LEVEL_ALIGN, "left"))
     console = Console(
         width=width, theme=Theme(_THEME), file=StringIO(), force_terminal=True, color_system="standard"
     )
-    document = Markdown(sanitize(text), code_theme="ansi_dark", hyperlinks=False)
+    document = _markdown_class()(sanitize(text), code_theme="ansi_dark", hyperlinks=False)
     lines: list[Content] = []
     kept: set[int] = set()
     for segments in console.render_lines(document, pad=False):
@@ -68,6 +69,27 @@ def render_markdown(text: str, width: int) -> Content:
             kept.add(len(lines))
         lines.append(Content("".join(parts), spans).rstrip())
     return Content("\n").join(_trimmed(lines, kept))
+
+
+@cache
+def _markdown_class() -> type[Any]:
+    """Markdown whose tables break a long word over lines: rich would cut it off, and a name would be lost."""
+    from rich.console import Console, ConsoleOptions, RenderResult  # noqa: PLC0415
+    from rich.markdown import Markdown, TableElement  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    class FoldingTable(TableElement):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for shown in super().__rich_console__(console, options):
+                if isinstance(shown, Table):
+                    for column in shown.columns:
+                        column.overflow = "fold"
+                yield shown
+
+    class FoldingMarkdown(Markdown):
+        elements = {**Markdown.elements, "table_open": FoldingTable}  # noqa: RUF012 - as in its base
+
+    return FoldingMarkdown
 
 
 def _trimmed(lines: list[Content], kept: Collection[int]) -> list[Content]:

@@ -171,7 +171,7 @@ class Prompt(TextArea):
         chosen = self._suggestions.chosen if self._suggestions.display else None
         match key:
             case "tab":
-                if chosen:
+                if chosen and not self._extend():
                     self._complete(chosen)
             case "enter":
                 if not (chosen and self._complete(chosen)):
@@ -204,6 +204,15 @@ class Prompt(TextArea):
         row, column = self.cursor_location
         asked = find_query(self.document.get_line(row)[:column])
         return None if asked and asked.kind == "command" and row else asked
+
+    def _extend(self) -> bool:
+        """Type what all offered commands begin with, as a shell does; whether there was anything to type."""
+        asked, (row, column) = self._asked(), self.cursor_location
+        shared = self._suggestions.common_start
+        if asked is None or asked.kind != "command" or len(shared) <= column:
+            return False
+        self.replace(shared, (row, 0), (row, column))
+        return True
 
     def _complete(self, chosen: Candidate) -> bool:
         """Insert what is chosen; whether that changed anything."""

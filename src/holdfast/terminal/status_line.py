@@ -32,7 +32,7 @@ def _head(git: Path) -> str:
 
 
 BETWEEN = " · "
-_ORDER = "model effort mode model branch effort branch model cache context branch model context"
+_ORDER = "model effort mode model context branch effort branch model cache branch model context"
 """The order in which parts take their next shorter form until the line fits."""
 
 
@@ -43,7 +43,11 @@ def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
     short = model.rpartition("/")[2]
     used, trigger, window = map(format_tokens, (figures.used, figures.trigger, figures.window))
     share = f"{figures.used / figures.window:.0%}" if figures.window else ""
-    context = [f"{used} / {trigger} / {window} ({share})", f"{used}/{trigger}/{window}", share]
+    context = [
+        f"{used} of {window} tokens ({share}), folds at {trigger}",
+        f"{used} of {window} ({share})",
+        share,
+    ]
     cost = "$ ?" if figures.dollars is None else format_dollars(figures.dollars)
     is_more = figures.is_partly_priced and figures.dollars is not None and cost.startswith("$")
     words = {

@@ -6,6 +6,7 @@ while something goes on. The todo panel takes a few lines, and what is being don
 
 import time
 from collections.abc import Callable, Sequence
+from os.path import commonprefix
 
 from rich.cells import cell_len
 from textual.app import RenderResult
@@ -164,6 +165,12 @@ class SuggestionList(ResponsiveWidget):
     @property
     def chosen(self) -> Candidate | None:
         return self._candidates[self._place] if self._candidates else None
+
+    @property
+    def common_start(self) -> str:
+        """What all of several candidates begin with; nothing once a person has moved to another."""
+        several = self._candidates if len(self._candidates) > 1 and not self._place else ()
+        return commonprefix([one.text for one in several])  # noqa: RUF071 - not paths
 
     def offer(self, candidates: Sequence[Candidate]) -> None:
         if candidates != self._candidates:

@@ -99,7 +99,7 @@ def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
     entry = chosen.entry
     if entry.model != ANY:
         if reached.is_available and reached.served and entry.model not in reached.served:
-            return [(chosen, "the provider does not list it")]
+            return [(chosen, "not listed")]
         return [(chosen, reached.problem)]
     # A server that does not run is not worth a line; what a running one serves is.
     served = sorted(reached.served.items())[:MOST_SERVED]
@@ -113,10 +113,10 @@ def _table(offers: list[ModelOffer]) -> str:
     rows = []
     for chosen, trouble in sorted(offers, key=lambda one: (bool(one[1]), one[0].name)):
         entry = chosen.entry
-        price = f"${entry.price.input:g} / ${entry.price.output:g}" if entry.price else "–"
+        price = f"{entry.price.input:g} / {entry.price.output:g}" if entry.price else "–"
         window = grouped(entry.window) if entry.window else "?"
         rows.append([code(chosen.name), window, price, trouble or "yes"])
-    return table(["model", "window", "a million tokens in / out", "answers"], rows, right=(1, 2))
+    return table(["model", "window", "$/M in / out", "answers"], rows, right=(1, 2))
 
 
 MODEL = SlashCommand("model", "/model [PROVIDER/NAME]", "list the models, or switch to another", _run)
