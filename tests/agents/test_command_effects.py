@@ -15,6 +15,7 @@ from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import waited
 from support.coding_sessions import CodingSetup, call, run, say
+from support.last_message import last_message
 
 SED = "sed -i s/old/new/ main.py"
 
@@ -148,7 +149,7 @@ def employed(*subs):
         first = request.messages[0]
         if isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT):
             return left.pop(0)
-        is_over = isinstance(request.messages[-1], ToolMessage)
+        is_over = isinstance(last_message(request), ToolMessage)
         return "Done." if is_over else [call("Task", "t", description="do", prompt="Do.", writes=True)]
 
     return ScriptedModel(reply, repeat_last=True)

@@ -17,6 +17,7 @@ from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.tokenizers import load_tokenizer
 from support.agent_runs import call, repository, says, work_bodies, working
+from support.last_message import last_message
 from support.provider_server import Failure
 
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
@@ -139,7 +140,7 @@ def test_two_hundred_rounds_over_days(root, monkeypatch):
         if asked_for_summary(request):
             return "Nothing to sum up."
         # Every fourth round does something; in a real session most do, which takes the test too long.
-        if isinstance(request.messages[-1], ToolMessage) or state["rounds"] % 4:
+        if isinstance(last_message(request), ToolMessage) or state["rounds"] % 4:
             return "Done."
         return [call("Grep", f"c{clock.now}", pattern="name_1_7")]
 
@@ -184,7 +185,7 @@ class Reader:
             for m in request.messages
             if hasattr(m, "parts")
         ]
-        last = request.messages[-1]
+        last = last_message(request)
         if self.recalled and isinstance(last, ToolMessage):
             self.parts.append(re.sub(r"^\[recall .*?\]\n", "", last.text.split("\n[more: ")[0]))
             if more := re.search(r"\[more: Recall\((.*?)\)\]", last.text):
@@ -207,7 +208,7 @@ class Reader:
 
 def filler(request, number):
     """Work that fills the window."""
-    if isinstance(request.messages[-1], ToolMessage):
+    if isinstance(last_message(request), ToolMessage):
         return "Read."
     return [call("Read", f"f{number}", path=f"part_{number}.py")]
 
@@ -260,8 +261,8 @@ def test_the_last_line_of_a_truncated_log_is_to_be_had(root):
     reader = Reader(r'Bash.*?Recall\(id="(\w+)"', re.compile(r"last: code \d+"))
 
     def before(request):
-        if isinstance(request.messages[-1], ToolMessage):
-            assert "entry 2000 of" not in request.messages[-1].text, "it was cut"
+        if isinstance(last_message(request), ToolMessage):
+            assert "entry 2000 of" not in last_message(request).text, "it was cut"
             return "Printed."
         return [call("Bash", "log", command=prints)]
 

@@ -23,6 +23,7 @@ from holdfast.models.errors import NetworkFailed
 from holdfast.models.scripted import ScriptedModel
 from holdfast.models.telemetry import tracer_provider
 from support.agent_runs import call, repository
+from support.last_message import last_message
 
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 
@@ -108,7 +109,7 @@ def test_sub_agents_hang_below_the_call_they_work_for(root):
         first = request.messages[0]
         if isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT):
             return "Found."
-        is_over = isinstance(request.messages[-1], ToolMessage)
+        is_over = isinstance(last_message(request), ToolMessage)
         return "Done." if is_over else [call("Task", "t", description="look", prompt="Look.")]
 
     by_name, spans = spans_of(root, ScriptedModel(reply, repeat_last=True))
@@ -123,7 +124,7 @@ def nested(request):
     first = request.messages[0]
     tools = {tool.name for tool in request.tools}
     is_sub = isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT)
-    if isinstance(request.messages[-1], ToolMessage) or (is_sub and "Task" not in tools):
+    if isinstance(last_message(request), ToolMessage) or (is_sub and "Task" not in tools):
         return "Done."
     id_ = "inner" if is_sub else "outer"
     return [call("Task", id_, description=id_, prompt="Look.")]

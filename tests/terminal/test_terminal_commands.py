@@ -9,6 +9,7 @@ from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, UserPiece
+from support.last_message import last_message
 from support.terminal_session import Terminal, call, driven, repository
 
 READ = call("Read", "1", path="main.py")
@@ -60,7 +61,7 @@ def test_a_rewind_shows_the_session_as_it_is_now(tmp_path):
             assert terminal.app.prompt.text == "Second", "to be said in other words"
             await pilot.press("enter")
             await terminal.idle(pilot)
-            assert terminal.model.requests[-1].messages[-1].parts[0].text == "Second"
+            assert last_message(terminal.model.requests[-1]).parts[0].text == "Second"
 
     driven(work())
 

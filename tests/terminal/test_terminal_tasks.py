@@ -15,6 +15,7 @@ from holdfast.terminal.cards import format_progress
 from holdfast.terminal.event_view import update_progress
 from holdfast.terminal.interface import CallCard, TaskProgress
 from holdfast.tools.call import CallStarted
+from support.last_message import last_message
 from support.terminal_session import Terminal, call, driven
 
 PRICED = RequestSettings(entry=ModelEntry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
@@ -45,7 +46,7 @@ class Employed(ScriptedModel):
             parts = (Text(said),) if isinstance(said, str) else tuple(said)
             stop = "end" if isinstance(said, str) else "calls"
             return ModelReply(parts=parts, stop=stop, usage=Usage(10_000, 100), model="m")
-        if isinstance(request.messages[-1], ToolMessage):
+        if isinstance(last_message(request), ToolMessage):
             return ModelReply(parts=(Text("Done."),), stop="end", usage=Usage(1_000, 10), model="m")
         more = {"writes": True} if self.writes else {}
         return [call("Task", "t", description="find the loader", prompt="Find the loader.", **more)]
@@ -112,7 +113,7 @@ def test_tasks_side_by_side_have_their_own_cards(tmp_path):
         if is_sub(request):
             asked = next(m.parts[0].text for m in request.messages if hasattr(m, "parts"))
             return f"Report on {asked}"
-        if isinstance(request.messages[-1], ToolMessage):
+        if isinstance(last_message(request), ToolMessage):
             return "Done."
         # Some providers number the calls of a reply carelessly.
         return [call("Task", "same", description=f"look at {n}", prompt=n) for n in ("a", "b")]

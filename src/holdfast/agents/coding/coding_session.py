@@ -10,11 +10,19 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from importlib.resources import files as package_files
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
+from holdfast.agents.coding.environment import (
+    KEY,
+    SECONDS,
+    describe_environment,
+    environment_recap,
+    environment_reminder,
+)
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -53,6 +61,8 @@ class CodingSession:
         self.summarizer = config.summarizer or config.model
         self._reminded: set[str] = set()
         """Folders whose rules the model was told since the last fold."""
+        self._environment: tuple[str, ...] = ()
+        """What the model was last told about where it works."""
         self._visible: tuple[tuple[int, int], Visibility] | None = None
         self.session = session = open_log_session(config, SYSTEM_PROMPT)
         skills = load_skills(config.root, config.skills)
@@ -79,7 +89,7 @@ class CodingSession:
 
     async def say(self, text: str) -> End:
         """What a person says, and the run that follows."""
-        self.add_message(text)
+        self.add_message(text, *await self._new_environment())
         return await run(self.agent)
 
     async def continue_run(self) -> End:
@@ -87,12 +97,29 @@ class CodingSession:
         self._read_rules()
         return await run(self.agent)
 
-    def add_message(self, text: str) -> ResolvedPrompt:
+    def add_message(self, text: str, *reminders: str) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
         prompt = resolve_mentions(text, self.workspace)
         self._read_rules()
-        self.agent.say(prompt.text, *([prompt.reminder] if prompt.reminder else []))
+        self.agent.say(prompt.text, *([prompt.reminder] if prompt.reminder else []), *reminders)
         return prompt
+
+    async def _new_environment(self) -> list[str]:
+        """Tell the model where it works, if that changed; returns what goes beside the person's words."""
+        try:
+            # Off the event loop, and not for long: git may take its time in a large repository.
+            async with asyncio.timeout(SECONDS):
+                lines = await asyncio.to_thread(describe_environment, Path(self.workspace.roots[0]))
+        except TimeoutError:
+            return []
+        if self._environment == lines:
+            return []
+        self._environment = lines
+        if self.agent.model_entry.binds_thinking and self.agent.effort != "off":
+            return [environment_reminder(lines)]
+        if self.session.window.transcript.recaps.get(KEY) != environment_recap(lines):
+            self.session.record(environment_recap(lines))
+        return []
 
     def undo(self, count: int = 1) -> str:
         """Undo the last edits; returns a diff for the person. Raises `ToolError` if they cannot be undone."""

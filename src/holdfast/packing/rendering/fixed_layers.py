@@ -152,7 +152,8 @@ def _standing(recap: RecapSet, lines: int) -> str:
     most = len(recap.lines) if recap.whole else max(lines, 1)
     shown = [_framed(line) for line in recap.lines[:most]]
     left = len(recap.lines) - len(shown)
-    head = f"{recap.title}: {len(recap.lines)}." + (f" {left} not listed." if left else "")
+    more = f" {left} not listed." if left else ""
+    head = f"{recap.title}:" if recap.whole else f"{recap.title}: {len(recap.lines)}.{more}"
     return "\n".join([head, *(f"- {line}" for line in shown)])
 
 
