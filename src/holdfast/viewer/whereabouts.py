@@ -14,7 +14,7 @@ from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.sent import SentBlock
 from holdfast.views.transcript import FrozenTranscript, Item, Step
 
-Presence = Literal["full", "shortened", "note", "summary", "gone"]
+Presence = Literal["full", "shortened", "note", "summary", "tail", "gone"]
 
 
 class WindowPlace(Struct, frozen=True, gc=False):
@@ -34,16 +34,22 @@ class Whereabouts:
         self._is_list = history.basis == "list"
         self._shown: dict[tuple[int, str], int] = {}
         notes: list[tuple[int, int]] = []
-        self._summary = -1
+        self.summary = -1
+        """The last block of a summary, which is the working state where there is one; -1 where there is none."""
         for at, block in enumerate(self.blocks):
             if block.kind in ("user", "assistant", "result"):
                 self._shown.setdefault((block.position, block.call_id), at)
             elif block.kind == "note":
                 notes.append((block.position, at))
             elif block.kind == "summary":
-                self._summary = at
+                self.summary = at
         self._notes = sorted(notes)
         self._covered = _covered_position(self.transcript)
+
+    def shown(self, item: Item, call_id: str = "") -> Message | None:
+        """An item as the window has it, or one result of a step; None where it has no block of its own."""
+        at = self._shown.get((item.position, call_id), -1)
+        return None if at < 0 else self.blocks[at].message
 
     def of(self, item: Item, call_id: str = "") -> WindowPlace:
         """Where an item is, or one result of a step."""
@@ -61,11 +67,11 @@ class Whereabouts:
         note = self._note_over(position)
         if note >= 0:
             return WindowPlace("note", note, f"in {note_name(self.transcript, self.blocks[note])}")
-        if self._summary >= 0 and (position <= self._covered or self._is_list):
+        if self.summary >= 0 and (position <= self._covered or self._is_list):
             what = (
                 "the client's compaction; its summary is" if self._is_list else "a compaction; the summary is"
             )
-            return WindowPlace("summary", self._summary, f"before {what} in the window")
+            return WindowPlace("summary", self.summary, f"before {what} in the window")
         if self._is_list:
             return WindowPlace("gone", -1, "before the client's compaction, and not in the window")
         return WindowPlace("gone", -1, "not in the window")
@@ -88,11 +94,17 @@ def original_message(item: Item, call_id: str = "") -> Message | None:
 
 def note_name(transcript: FrozenTranscript, note: SentBlock) -> str:
     """A note by the steps that it replaced, counted from 1."""
-    steps = [item for item in transcript.items[note.position : note.end + 1] if isinstance(item, Step)]
-    if not steps:
+    first = _first_step(transcript, range(note.position, note.end + 1))
+    last = _first_step(transcript, range(note.end, note.position - 1, -1))
+    if not first:
         return "a note"
-    first, last = steps[0].number + 1, steps[-1].number + 1
     return f"the note of step {first}" if first == last else f"the note of steps {first} to {last}"
+
+
+def _first_step(transcript: FrozenTranscript, positions: range) -> int:
+    """The number of the first step at these positions, counted from 1; 0 where there is none."""
+    items = (transcript.items[position] for position in positions)
+    return next((item.number + 1 for item in items if isinstance(item, Step)), 0)
 
 
 def _covered_position(transcript: FrozenTranscript) -> int:
