@@ -144,6 +144,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "views",
         "packing",
+        "compaction",
         "wire",
         "recordings",
         "recall",
