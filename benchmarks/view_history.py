@@ -4,7 +4,8 @@
 
 Times are CPU time. The log is made up from a seed: rounds of calls with their results. `list` is the client's own
 list, `preview` what Holdfast would pack; the share of the second half shows whether a request costs more the later
-it comes. Memory is the peak of the process.
+it comes. `search` looks for words in all that the last request left out, `memory` is what the engine knows there.
+The peak is the memory of the process.
 """
 
 import argparse
@@ -23,6 +24,8 @@ from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import CODE
 from holdfast.tokenizers import counter_for_model
 from holdfast.viewer.history import RequestHistory
+from holdfast.viewer.left_out import search_left_out
+from holdfast.viewer.remembered import remembered_at
 
 MODEL = "claude-opus-4-5"
 
@@ -59,6 +62,11 @@ def measure(entries: list[Entry], basis: str, budget: int) -> dict:
     began_windows = time.process_time()
     sizes = [len(history.window(number)) for number in (1, total // 2, total)]
     window = (time.process_time() - began_windows) / 3
+    began_search = time.process_time()
+    search_left_out(history, total, "no such words")
+    searched = time.process_time()
+    remembered_at(history, total)
+    remembered = time.process_time()
     return {
         "basis": basis,
         "requests": total,
@@ -67,6 +75,8 @@ def measure(entries: list[Entry], basis: str, budget: int) -> dict:
         "second_half": round((ended - middle) / (ended - began), 2),
         "blocks_of_the_last": sizes[-1],
         "window_ms": round(window * 1000, 2),
+        "search_ms": round((searched - began_search) * 1000),
+        "memory_ms": round((remembered - searched) * 1000),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 
