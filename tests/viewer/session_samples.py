@@ -53,3 +53,36 @@ def keep(store, name, events) -> str:
     """The log of events as a recording, each a second after the one before."""
     recorded = tuple(Recorded(event, at=1.7e9 + number) for number, event in enumerate(events))
     return Log.import_recording(store, Recording(name, "sample", recorded), redact=str).id
+
+
+def remembered_work():
+    """A directive, todos, an error that is resolved, a file that is edited twice; then a lot of work."""
+    edit = {"file_path": "src/parser.py", "old_string": "slow", "new_string": "fast"}
+    todos = [{"content": "profile the parser", "status": "in_progress"}]
+    test, later = (
+        {"command": "pytest tests/test_parser.py"},
+        [*todos, {"content": "say so", "status": "pending"}],
+    )
+    asked = (
+        "Make it faster.\nNever touch api.py, which many others depend on, whatever it is\nthat fails. "
+        "Let's go with option two."
+    )
+    failed = "Exit code 1\nFAILED tests/test_parser.py::test_speed - 3 s\n1 failed in 3.1s"
+    calls = [
+        ("Read", {"file_path": "src/parser.py"}, "def parse():\n    return slow  # the heron is here\n" * 40),
+        ("TodoWrite", {"todos": todos}, "ok"),
+        ("Edit", edit, "edited src/parser.py"),
+        ("Bash", test, failed),
+        ("Edit", edit, "edited src/parser.py"),
+        ("Bash", test, "Exit code 0\n1 passed in 0.2s"),
+        ("TodoWrite", {"todos": later}, "ok"),
+        ("Bash", {"command": "make docs"}, "Exit code 2\nmake: *** [Makefile:3: docs] Error 2"),
+    ]
+    events = [
+        LogStarted(title="Make the parser faster", origin="import", source="sample"),
+        UserSaid((Text(asked),)),
+    ]
+    for number, (name, arguments, text) in enumerate(calls):
+        call = ToolCall(f"r{number}", name, arguments)
+        events += [AssistantReplied((call,), MODEL), ToolReturned(call.id, name, (Text(text),))]
+    return [*events, *long_work()[2:]]

@@ -17,7 +17,9 @@ from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.messages import Json
 from holdfast.viewer.answers import reading_of, timeline_of, window_of
 from holdfast.viewer.comparison import comparison_of
+from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.remembered import remembered_at
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
@@ -34,7 +36,18 @@ class Admission(Struct, frozen=True):
 
 Admit = Callable[[Mapping[str, str], bytes], Admission]
 
-SCRIPTS = ("base", "timeline", "sessions", "session", "window", "comparison", "route")
+SCRIPTS = (
+    "base",
+    "timeline",
+    "sessions",
+    "session",
+    "window",
+    "comparison",
+    "source",
+    "left_out",
+    "remembered",
+    "route",
+)
 """In the order that the page loads them."""
 
 FILES = {
@@ -119,6 +132,13 @@ class ViewerApplication:
                 history = library.history(id_, **_choice(query))
                 at = _number(number, 1, len(history.requests))
                 return reading_of(history, at, _number(block, 0, len(history.window(at)) - 1))
+            case ["api", "sessions", id_, "requests", number, "left-out"]:
+                history = library.history(id_, **_choice(query))
+                at = _number(number, 1, len(history.requests))
+                return search_left_out(history, at, query.get("words", ""), _first(query))
+            case ["api", "sessions", id_, "requests", number, "remembered"]:
+                history = library.history(id_, **_choice(query))
+                return remembered_at(history, _number(number, 1, len(history.requests)))
             case ["api", "sessions", id_, "requests", number, "compare", other]:
                 history = library.history(id_, **_choice(query))
                 at, with_ = (_number(one, 1, len(history.requests)) for one in (number, other))

@@ -13,6 +13,7 @@ const windowPart = (first) => {
 // Parts are asked for when they come into sight: a long list has tens of thousands of blocks.
 const showWindow = async () => {
   const own = ++asked;
+  guarded(showLeftOut)();
   const near = Math.floor(one("#rows").scrollTop / HEIGHT / PART) * PART;
   const found = await windowPart(near);
   if (own !== asked) return;
