@@ -6,6 +6,9 @@ Times are CPU time. The log is made up from a seed: rounds of calls with their r
 list, `preview` what Holdfast would pack; the share of the second half shows whether a request costs more the later
 it comes. `search` looks for words in all that the last request left out, `memory` is what the engine knows there.
 The peak is the memory of the process.
+
+`live` is the list in a store on disk, with one request more each time: what the server does for a page that shows
+the session, and for one that shows the list of sessions, beside reading the log again.
 """
 
 import argparse
@@ -14,18 +17,36 @@ import random
 import resource
 import time
 from itertools import count
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 
+import msgspec
 from step_cost import text
 
-from holdfast.events import AssistantReplied, Entry, Event, LogStarted, SystemSet, ToolReturned, UserSaid
+from holdfast.events import (
+    AssistantReplied,
+    Entry,
+    Event,
+    LogStarted,
+    Recorded,
+    Recording,
+    SystemSet,
+    ToolReturned,
+    UserSaid,
+)
+from holdfast.log import Log
 from holdfast.messages import Text, ToolCall
 from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import CODE
+from holdfast.store import ReadOnlyStore, SqliteStore
 from holdfast.tokenizers import counter_for_model
+from holdfast.viewer.answers import timeline_of, window_of
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.remembered import remembered_at
+from holdfast.viewer.library import SessionLibrary
 
 MODEL = "claude-opus-4-5"
 
@@ -81,6 +102,47 @@ def measure(entries: list[Entry], basis: str, budget: int) -> dict:
     }
 
 
+def measure_live(entries: list[Entry], more: int = 20) -> dict:
+    with TemporaryDirectory() as folder, SqliteStore(Path(folder) / "store.db") as written:
+        recording = Recording("made-up", "sample", tuple(Recorded(e.event, at=e.at) for e in entries))
+        log = Log.import_recording(written, recording, redact=str)
+        with ReadOnlyStore(written.path) as store:
+            library = SessionLibrary([store], model_lookup(load_catalogue()), lambda *_: CODE)
+            began = time.process_time()
+            timeline_of(library.history(log.id))
+            library.figures(log.id)
+            whole = time.process_time() - began
+            spent = []
+            for number in range(more):
+                call = ToolCall(f"new{number}", "Read", {"file_path": "src/new.py"})
+                replied = AssistantReplied((Text("One more."), call), model=MODEL)
+                log.append_all([replied, ToolReturned(call.id, call.name, (Text("a line\n" * 100),))])
+                began = time.process_time()
+                library.state()
+                library.rows()
+                history = library.history(log.id)
+                msgspec.json.encode(timeline_of(history, len(history.requests) - 2))
+                middle = time.process_time()
+                library.figures(log.id)
+                ended = time.process_time()
+                window_of(history, len(history.requests))
+                spent.append((middle - began, ended - middle, time.process_time() - ended))
+            began = time.process_time()
+            for _ in range(1000):
+                library.state()
+            look = (time.process_time() - began) / 1000
+    session, listed, window = (median(column) * 1000 for column in zip(*spent, strict=True))
+    return {
+        "basis": "live",
+        "requests": len(history.requests),
+        "read_again_ms": round(whole * 1000),
+        "one_more_ms": round(session, 2),
+        "its_window_ms": round(window, 2),
+        "its_figures_ms": round(listed, 2),
+        "look_at_the_store_ms": round(look * 1000, 4),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -92,6 +154,7 @@ def main() -> None:
     given = parser.parse_args()
     entries = made_up_log(given.requests, given.tokens)
     found = [measure(entries, basis, parse_tokens(given.budget)) for basis in ("list", "preview")]
+    found.append(measure_live(entries))
     if given.json:
         print(json.dumps(found))
         return

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from holdfast.store.sqlite import SqliteStore
-from holdfast.store.sqlite_file import open_to_read
+from holdfast.store.sqlite_file import named_errors, open_to_read
 from holdfast.store.text_search import segmented
 
 _RECENT = """
@@ -30,6 +30,11 @@ class ReadOnlyStore(SqliteStore):
         self._db.execute(_RECENT)
         self._recent: dict[int, str] = {}
         """The texts that are indexed in memory: ids by number."""
+
+    def data_version(self) -> int:
+        """A number that differs once another process has changed the file; cheap to ask."""
+        with self._lock, named_errors(self.path):
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def _index(self) -> None:
         with self._transaction("BEGIN") as db:

@@ -35,11 +35,13 @@ SHOWN: dict[Basis, str] = {
 }
 
 
-def timeline_of(history: RequestHistory) -> Json:
-    """All requests, column by column since that is smaller."""
-    requests = history.requests
-    models = list(dict.fromkeys(request.model for request in requests))
+def timeline_of(history: RequestHistory, first: int = 0) -> Json:
+    """All requests but the `first` so many, column by column since that is smaller."""
+    requests = history.requests[first:]
+    models = list(dict.fromkeys(request.model for request in history.requests))
     return {
+        "history": history.id,
+        "first": first,
         "basis": history.basis,
         "shown": SHOWN[history.basis],
         "remark": history.remark,

@@ -5,6 +5,7 @@ in all of them. Pure: counter, prices and profile are passed in.
 """
 
 from collections.abc import Sequence
+from uuid import uuid4
 
 from msgspec.structs import replace
 
@@ -64,6 +65,8 @@ class RequestHistory:
         entries: Sequence[Entry] = (),
         remark: str = "",
     ) -> None:
+        self.id = uuid4().hex
+        """Tells a history that has grown from one that was made again."""
         self.basis = basis
         self.remark = remark
         """What a reader should know about how it was made."""
@@ -146,9 +149,10 @@ class RequestHistory:
             same_blocks=contents.same,
             marks=marks,
         )
-        self.requests.append(request)
         self._contents.append(contents)
         self._transcripts.append(self._walk.transcript.view())
+        # Last: another thread that sees the request may ask for its contents.
+        self.requests.append(request)
         self._marks = []
 
     def _add_usage(self, usage: Usage) -> None:
