@@ -1,9 +1,10 @@
 """`holdfast view` as a program: where it is, that it ends, that it writes nothing, what it says of bad input."""
 
-import re
-import signal
+import socket
+import stat
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -11,24 +12,9 @@ import pytest
 from cli.command_line import command
 from holdfast.store import SqliteStore
 from viewer.session_samples import keep, long_work
+from viewer.view_program import end, serve
 
 pytestmark = pytest.mark.slow
-
-
-def view(*words: object) -> tuple[subprocess.Popen[str], str, str]:
-    """The program, the address that it prints, and what it says with it."""
-    program = subprocess.Popen(command("view", "--no-open", *words), stderr=subprocess.PIPE, text=True)
-    assert program.stderr is not None
-    said = next(line for line in program.stderr if "http://" in line)
-    return program, re.findall(r"at (http://\S+) ", said)[0], said
-
-
-def end(program: subprocess.Popen[str]) -> None:
-    program.send_signal(signal.SIGINT)
-    assert program.wait(60) == 0
-    assert program.stderr is not None
-    assert program.stderr.read() == ""
-    program.stderr.close()
 
 
 def test_it_serves_the_logs_of_a_store(tmp_path: Path) -> None:
@@ -36,7 +22,7 @@ def test_it_serves_the_logs_of_a_store(tmp_path: Path) -> None:
     with SqliteStore(place) as store:
         log = keep(store, "sample", long_work(8, 2))
     before = place.read_bytes()
-    program, address, said = view("--store", place, log)
+    program, address, said = serve("--store", place, log)
     base, _, chosen = address.partition("#")
     assert chosen == f"/{log}"
     assert "1 session" in said
@@ -49,7 +35,7 @@ def test_it_serves_the_logs_of_a_store(tmp_path: Path) -> None:
 def test_a_recording_is_shown_without_a_store(tmp_path: Path) -> None:
     place, file = tmp_path / "store.db", tmp_path / "talk.json"
     file.write_text('[{"role":"user","content":"go"},{"role":"assistant","content":"done"}]')
-    program, address, _ = view("--store", place, file)
+    program, address, _ = serve("--store", place, file)
     base = address.partition("#")[0]
     (row,) = httpx2.get(f"{base}api/sessions").json()
     timeline = httpx2.get(f"{base}api/sessions/{row['id']}/timeline").json()
@@ -57,6 +43,41 @@ def test_a_recording_is_shown_without_a_store(tmp_path: Path) -> None:
     assert len(timeline["tokens"]) == 1
     end(program)
     assert not place.exists()
+
+
+def test_with_a_port_the_address_stays_and_nobody_else_can_read_its_token(tmp_path: Path) -> None:
+    place, token = tmp_path / "store.db", tmp_path / "store-view-token"
+    SqliteStore(place).close()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    addresses = []
+    for _ in range(2):
+        program, address, _ = serve("--store", place, "--port", port)
+        addresses.append(address)
+        end(program)
+    assert addresses[0] == addresses[1] == f"http://127.0.0.1:{port}/{token.read_text().strip()}/"
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    token.chmod(0o644)
+    program, address, _ = serve("--store", place, "--port", port)
+    end(program)
+    assert address not in addresses, "others may have read it"
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    token.unlink()
+    for _ in range(2):
+        program, address, _ = serve("--store", place)
+        addresses.append(address)
+        end(program)
+    assert not token.exists()
+    assert len({urlsplit(address).path for address in addresses}) == 3
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = command("view", "--no-open", "--store", tmp_path / "s.db", "--port", taken.getsockname()[1])
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "the server cannot listen on 127.0.0.1" in done.stderr
+    assert "hint: choose another with `--port`" in done.stderr
 
 
 @pytest.mark.parametrize(

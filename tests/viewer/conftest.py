@@ -39,7 +39,7 @@ def viewer(*stores) -> Iterator[str]:
     token = secrets.token_urlsafe(8)
     listening = open_socket("127.0.0.1", 0)
     application = ViewerApplication(library, admission(AccessRules(token)))
-    with in_thread(application, listening):
+    with in_thread(application, listening, application.end_streams):
         yield gateway_address("127.0.0.1", listening.getsockname()[1], token) + "/"
     listening.close()
 

@@ -1,12 +1,16 @@
 """`holdfast view`: a local page that shows what an agent had in front of it at any moment.
 
-Rule: it reads, and changes nothing: a store is opened for reading only, and files are read into memory.
+Rule: it reads, and changes nothing: a store is opened for reading only, and files are read into memory. Only with a
+port of its own it keeps a token, beside the store.
 """
 
 import os
+import re
 import secrets
+import threading
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +20,7 @@ from holdfast.cli.gateway import gateway_address
 from holdfast.cli.inputs import RecordingInput, load_profile
 from holdfast.cli.options import common_options, complete_with, format_option
 from holdfast.cli.store_file import store_path
-from holdfast.cli.streams import note, track
+from holdfast.cli.streams import note, replace_file, track
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.gateway.access import AccessRules
@@ -33,6 +37,7 @@ from holdfast.viewer.library import SessionLibrary
 
 HOST = "127.0.0.1"
 EXTRA = ("uvicorn", "httptools", "uvloop")
+TOKEN = re.compile(r"[\w-]{32}", re.ASCII)
 REFUSALS = {
     401: "the address lacks its token: use the one that `holdfast view` printed",
     403: "only the page of this viewer may ask it",
@@ -55,12 +60,19 @@ Examples:
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
 @common_options
 @click.pass_context
-def command(ctx: click.Context, names: tuple[str, ...], format: str | None, port: int, no_open: bool) -> None:  # noqa: A002
+def command(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    format: str | None,  # noqa: A002
+    port: int,
+    no_open: bool,
+) -> None:
     """Show, in a browser, what an agent had in front of it at any moment.
 
     Of every request: its layers, what was cached, what it cost, and every block as the model saw it beside the
     original. Without a name, all logs of the store; with files, only the recordings in them, and no store is
-    opened. The page is served to this machine alone, at an address with a token.
+    opened. The page is served to this machine alone, at an address with a token. With --port the address stays
+    the same, so that an open page finds a viewer that was started again.
     """
     _check_extra()
     # Imported late: it loads the server.
@@ -69,7 +81,7 @@ def command(ctx: click.Context, names: tuple[str, ...], format: str | None, port
     config = load_config(cwd=Path.cwd(), env=os.environ)
     stores, opened = _stores(ctx, names, format)
     library = SessionLibrary(stores, model_lookup(load_catalogue(config)), _profile)
-    token = secrets.token_urlsafe(24)
+    token = _kept_token(store_path(ctx)) if port else secrets.token_urlsafe(24)
     application = ViewerApplication(library, admission(AccessRules(token)))
     listening = open_socket(HOST, port)
     address = gateway_address(HOST, listening.getsockname()[1], token) + "/"
@@ -79,12 +91,27 @@ def command(ctx: click.Context, names: tuple[str, ...], format: str | None, port
     def say_where() -> None:
         note(f"showing {counted(len(library.rows()), 'session')} at {address} (Ctrl-C ends it)")
         if not no_open:
-            webbrowser.open(address)
+            # In a thread: a browser may take its time, and asks for the page meanwhile.
+            threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
     try:
-        Server(application, say_where).serve_on(listening)
+        Server(application, say_where, application.end_streams).serve_on(listening)
     finally:
         listening.close()
+
+
+def _kept_token(store: Path) -> str:
+    """The token of the viewer of this store, in a file beside it that nobody else can read."""
+    file = store.with_name(f"{store.stem}-view-token")
+    with suppress(OSError, UnicodeError):
+        token = file.read_text("ascii").strip()
+        if TOKEN.fullmatch(token) and not file.stat().st_mode & 0o077:
+            return token
+    token = secrets.token_urlsafe(24)
+    with suppress(OSError):  # Said when the file is written.
+        file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, [f"{token}\n".encode()], mode=0o600)
+    return token
 
 
 def _check_extra() -> None:
@@ -139,7 +166,7 @@ def _stores(ctx: click.Context, names: Sequence[str], format_: str | None) -> tu
 def _read_only(ctx: click.Context) -> Store:
     place = store_path(ctx)
     if not place.exists():
-        note(f"there is no store at `{place}` yet")
+        note(f"there is no store at `{place}` yet: start the viewer again when there is one")
         return MemoryStore()
     store: Store = ctx.with_resource(ReadOnlyStore(place))
     return store

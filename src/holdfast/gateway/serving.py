@@ -31,7 +31,7 @@ def open_socket(host: str, port: int) -> socket.socket:
         listening.close()
         is_host = isinstance(error, socket.gaierror) or getattr(error, "errno", 0) == errno.EADDRNOTAVAIL
         raise InputError(
-            f"the gateway cannot listen on {host}:{port}: {getattr(error, 'strerror', '') or error}",
+            f"the server cannot listen on {host}:{port}: {getattr(error, 'strerror', '') or error}",
             hint="give an address of this machine with `--host`, or leave it out"
             if is_host
             else "choose another with `--port`, or 0 for any",
@@ -105,10 +105,12 @@ def _signals_that_stop(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def in_thread(application: Application, listening: socket.socket) -> Iterator[None]:
+def in_thread(
+    application: Application, listening: socket.socket, on_wait: Callable[[int], None] = lambda _: None
+) -> Iterator[None]:
     """The application in a thread, for a program that does something else meanwhile."""
     started = threading.Event()
-    server = Server(application, started.set)
+    server = Server(application, started.set, on_wait)
     thread = threading.Thread(target=server.serve_on, args=[listening], name="holdfast gateway")
     thread.start()
     started.wait(30)

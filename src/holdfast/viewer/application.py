@@ -20,6 +20,7 @@ from holdfast.viewer.comparison import comparison_of
 from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.remembered import remembered_at
+from holdfast.viewer.live import EVENT_STREAM, TOO_MANY, LiveSessions
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
@@ -36,18 +37,7 @@ class Admission(Struct, frozen=True):
 
 Admit = Callable[[Mapping[str, str], bytes], Admission]
 
-SCRIPTS = (
-    "base",
-    "timeline",
-    "sessions",
-    "session",
-    "window",
-    "comparison",
-    "source",
-    "left_out",
-    "remembered",
-    "route",
-)
+SCRIPTS = "base timeline sessions session window comparison source left_out remembered live route".split()
 """In the order that the page loads them."""
 
 FILES = {
@@ -83,13 +73,24 @@ class ViewerApplication:
     def __init__(self, library: SessionLibrary, admit: Admit) -> None:
         self._library = library
         self._admit = admit
+        self._live = LiveSessions(library)
+
+    def end_streams(self, _waiting: int = 0) -> None:
+        """End the streams of events, which would last as long as their pages. For the end of the server."""
+        self._live.end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
         elif scope["type"] == "http":
             # In a thread: a long log takes a while, and the page may ask for something else meanwhile.
-            await _send_answer(send, await asyncio.to_thread(self._answer, scope))
+            answer = await asyncio.to_thread(self._answer, scope)
+            if answer.kind != EVENT_STREAM:
+                await _send_answer(send, answer)
+            elif self._live.is_full:
+                await _send_answer(send, _refusal(503, TOO_MANY))
+            else:
+                await self._live.serve(_start_of(200, {"content-type": EVENT_STREAM}), receive, send)
 
     def _answer(self, scope: Scope) -> ViewerAnswer:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -102,6 +103,8 @@ class ViewerApplication:
         if asked in FILES:
             name, kind = FILES[asked]
             return ViewerAnswer(200, kind, files("holdfast.viewer").joinpath("page", name).read_bytes())
+        if asked == "api/events" and scope["method"] == "GET":
+            return ViewerAnswer(200, EVENT_STREAM, b"")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         try:
             value = self._value(asked.split("/"), query)
@@ -123,7 +126,8 @@ class ViewerApplication:
             case ["api", "sessions", id_, "texts", text_id]:
                 return {"id": text_id, "text": library.text(id_, text_id)}
             case ["api", "sessions", id_, "timeline"]:
-                return timeline_of(library.history(id_, **_choice(query)))
+                history = library.history(id_, **_choice(query))
+                return timeline_of(history, _first(query) if query.get("history") == history.id else 0)
             case ["api", "sessions", id_, "requests", number]:
                 history = library.history(id_, **_choice(query))
                 at = _number(number, 1, len(history.requests))
@@ -166,10 +170,15 @@ def _refusal(status: int, words: str) -> ViewerAnswer:
     return ViewerAnswer(status, "application/json", msgspec.json.encode({"error": words}))
 
 
+def _start_of(status: int, headers: Mapping[str, str]) -> Scope:
+    raw = [(name.encode(), value.encode()) for name, value in {**HEADERS, **headers}.items()]
+    return {"type": "http.response.start", "status": status, "headers": raw}
+
+
 async def _send_answer(send: Send, answer: ViewerAnswer) -> None:
-    headers = {**HEADERS, "content-type": answer.kind, "content-length": str(len(answer.body))}
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    await send(
+        _start_of(answer.status, {"content-type": answer.kind, "content-length": str(len(answer.body))})
+    )
     await send({"type": "http.response.body", "body": answer.body})
 
 

@@ -6,10 +6,12 @@ const timeline = new Timeline(one("#canvas"), (place) => guarded(go)(place));
 const count = () => current.data.tokens.length;
 const askSession = (path) => ask(`sessions/${encodeURIComponent(current.id)}/${path}`);
 
-// --- panels: each has a tab `#tab-NAME`, a section `#panel-NAME`, and a function that shows the chosen request in it
-const panels = new Map();
-const addPanel = (name, show) => {
+// --- panels: each has a tab `#tab-NAME`, a section `#panel-NAME`, and a function that shows the chosen request in it.
+// One that shows the whole session too is shown again when a request is added.
+const panels = new Map(), sessionPanels = new Set();
+const addPanel = (name, show, { isOfSession = false } = {}) => {
   panels.set(name, show);
+  if (isOfSession) sessionPanels.add(name);
   one(`#tab-${name}`).addEventListener("click", guarded(() => openPanel(name)));
 };
 const openPanel = async (name) => {
@@ -59,11 +61,13 @@ const showSession = async (wanted, number, panel) => {
 };
 const load = async () => {
   state("Reading the session…");
-  const data = current.data = await askSession(`timeline?${current.choice}`);
+  showTimeline(await askSession(`timeline?${current.choice}`));
+};
+const showTimeline = (data) => {
+  current.data = data;
   one("#shown").textContent = `This is ${data.shown}${data.profile ? ` (profile ${data.profile}, budget ${short(data.budget)})` : ""}.${data.remark ? ` ${data.remark}` : ""}`;
   for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = data.basis === "list";
   state(count() ? "" : "Nobody has asked a model in this session yet.");
-  one("#timeline").setAttribute("aria-valuemax", String(count()));
   one("#legend").replaceChildren(...[...data.kinds, "cached"].map((kind) => {
     const item = make("li");
     item.append(make("span", "", `swatch ${kind}`), LAYERS[kind]);
@@ -76,17 +80,24 @@ const LAYERS = { tools: "tools", system: "system", rules: "rules and context", s
 
 const go = async (place) => {
   if (!count()) return;
-  const { data } = current, at = current.at = Math.min(Math.max(place, 0), count() - 1);
-  timeline.select(at);
+  current.at = Math.min(Math.max(place, 0), count() - 1);
+  one("#follow").checked = current.at === count() - 1;
+  timeline.select(current.at);
+  sayChosen();
+  await openPanel(current.panel);
+};
+const sayChosen = () => {
+  const { data, at } = current;
   const cached = data.tokens[at] ? Math.round(data.cached[at] / data.tokens[at] * 100) : 0;
   const words = `Request ${grouped(at + 1)} of ${grouped(count())}, step ${data.step[at]}: ${grouped(data.tokens[at])} tokens, `
     + `${cached}% from the cache${data.is_reported[at] ? ` (the provider counted ${grouped(data.reported[at])})` : ", estimated"}, ${dollars(data.dollars[at])}`
     + `${data.models[data.model[at]] ? `, ${data.models[data.model[at]]}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
-  one("#now").textContent = words;
+  // A screen reader would say the same again.
+  if (one("#now").textContent !== words) one("#now").textContent = words;
+  one("#timeline").setAttribute("aria-valuemax", String(count()));
   one("#timeline").setAttribute("aria-valuenow", String(at + 1));
   one("#timeline").setAttribute("aria-valuetext", words);
   one("#marks").replaceChildren(...data.marks.filter(([number]) => number === at + 1).map(([, kind, text]) => make("li", `${kind}: ${text}`)));
-  await openPanel(current.panel);
 };
 
 one("#timeline").addEventListener("keydown", (event) => {

@@ -39,9 +39,21 @@ class Timeline {
   show(data) {
     this.data = data;
     this.from = 0; this.to = Math.max(data.tokens.length, 1);
+    this.measure();
+    this.draw();
+  }
+
+  // More requests at the end: what is in sight stays, unless it was all of them.
+  grow(before) {
+    if (this.from <= 0 && this.to >= before) this.to = Math.max(this.data.tokens.length, 1);
+    this.measure();
+    this.draw();
+  }
+
+  measure() {
+    const { data } = this;
     this.most = Math.max(1, ...chunks(data.tokens).map((part) => Math.max(...part)));
     this.dearest = Math.max(0, ...chunks(data.dollars).map((part) => Math.max(...part.map((d) => d || 0))));
-    this.draw();
   }
 
   width() { return Math.max(this.canvas.clientWidth - Timeline.LEFT - Timeline.RIGHT, 1); }

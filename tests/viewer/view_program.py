@@ -1,0 +1,25 @@
+"""`holdfast view` as a program."""
+
+import re
+import signal
+import subprocess
+
+from cli.command_line import command
+
+
+def serve(*words: object) -> tuple[subprocess.Popen[str], str, str]:
+    """The program, the address that it prints, and what it says with it."""
+    program = subprocess.Popen(command("view", "--no-open", *words), stderr=subprocess.PIPE, text=True)
+    assert program.stderr is not None
+    said = next(line for line in program.stderr if "http://" in line)
+    return program, re.findall(r"at (http://\S+) ", said)[0], said
+
+
+def end(program: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> None:
+    """Send it a signal, which ends it without a word."""
+    program.send_signal(number)
+    code = program.wait(60)
+    assert code == (-number if number == signal.SIGKILL else 0)
+    assert program.stderr is not None
+    assert program.stderr.read() == ""
+    program.stderr.close()
