@@ -21,7 +21,9 @@ from holdfast.tools.envelope import ToolError
 from support.coding_sessions import CodingSetup, call, git, run, say
 
 EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
-NAMES = "context compact recall rewind resume fork model effort cost todos diff export init help mode undo".split()
+NAMES = """
+context compact recall rewind resume fork model effort cost todos diff export view init help mode undo
+""".split()
 
 
 @pytest.fixture

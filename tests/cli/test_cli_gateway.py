@@ -1,10 +1,12 @@
 """`holdfast gateway`, as a program; and what it and `holdfast wrap` say of bad input."""
 
+import os
 import re
 import signal
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -16,6 +18,7 @@ from holdfast.log import Log
 from holdfast.messages import Text
 from holdfast.store import SqliteStore
 from support.provider_server import Script, serving
+from viewer.view_program import is_there
 
 pytestmark = pytest.mark.slow
 
@@ -103,3 +106,51 @@ def test_bad_input_gets_a_sentence(words, said, tmp_path) -> None:
     assert said in done.stderr
     assert "hint:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_with_view_the_gateway_serves_the_viewer_and_does_not_need_it(tmp_path) -> None:
+    store = tmp_path / "traffic.db"
+    with serving(Script(parts=(Text("Hello."),))) as server:
+        words = command("gateway", "--view", "--port", "0", "--store", store, "--openai", server.openai_url)
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+            assert gateway.stderr is not None
+            (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
+            said = next(line for line in gateway.stderr if "the viewer is at" in line)
+            viewer = said.split()[-1]
+            body = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": True}
+            with httpx2.stream("GET", f"{viewer}api/events", timeout=60) as events:
+                httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=60)
+                next(line for line in events.iter_lines() if '"title":"Hi."' in line)
+            (child,) = Path(f"/proc/{gateway.pid}/task/{gateway.pid}/children").read_text().split()
+            os.kill(int(child), signal.SIGKILL)
+            answer = httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=60)
+            assert (answer.status_code, is_there(viewer)) == (200, False)
+            gateway.send_signal(signal.SIGINT)
+            assert gateway.wait(60) == 0
+            assert gateway.stderr.read() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_viewer_ends_with_the_gateway(number, tmp_path) -> None:
+    words = command("gateway", "--view", "--port", "0", "--store", tmp_path / "traffic.db")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        assert gateway.stderr is not None
+        said = next(line for line in gateway.stderr if "the viewer is at" in line)
+        viewer = said.split()[-1]
+        assert is_there(viewer)
+        gateway.send_signal(number)
+        assert gateway.wait(60) == 0
+        assert gateway.stderr.read() == ""
+    assert not is_there(viewer)
+
+
+def test_a_gateway_that_ends_before_its_viewer_has_started_says_nothing_of_it(tmp_path) -> None:
+    words = command("gateway", "--view", "--port", "0", "--store", tmp_path / "traffic.db")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        assert gateway.stderr is not None
+        assert "listening on" in gateway.stderr.readline()
+        gateway.send_signal(signal.SIGINT)
+        assert gateway.wait(60) == 0
+        said = gateway.stderr.read()
+    assert "there is no viewer" not in said
+    assert "Traceback" not in said

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from holdfast.cli.wrapped_agents import AGENTS
 from holdfast.messages import Text
 from holdfast.store import SqliteStore
 from support.provider_server import Script, serving
+from viewer.view_program import is_there
 
 pytestmark = pytest.mark.slow
 
@@ -262,3 +264,19 @@ def test_claude_may_read_the_whole_texts_where_requests_are_changed(tmp_path) ->
     assert told(tmp_path, "claude")["arguments"] == ["-p", "hello"]
     said = told(tmp_path, "claude", "--mode", "safe")
     assert said["arguments"] == [f"--add-dir={tmp_path / 's-texts'}", "-p", "hello"]
+
+
+def test_with_view_the_address_of_the_viewer_is_said_before_the_agent_starts(tmp_path) -> None:
+    fake(tmp_path, "agent", WAITS)
+    words = command("wrap", "--view", "--store", tmp_path / "s.db", "--base-url-env", "MY_URL", "--", "agent")
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path)
+    ) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        (viewer,) = re.findall(r"the viewer is at (\S+)", program.stderr.readline())
+        assert json.loads(program.stdout.readline())["arguments"] == []
+        assert is_there(viewer)
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(60) == 128 + signal.SIGTERM
+    assert not is_there(viewer)

@@ -1,12 +1,12 @@
 """The page while another process works: what appears without a reload, what stays, and a server that comes back."""
 
 import signal
-import socket
 from contextlib import contextmanager
 
 import pytest
 
 from holdfast.store.read_only import ReadOnlyStore
+from support.free_port import free_port
 from viewer.conftest import viewer
 from viewer.other_process import other_process
 from viewer.view_program import end, serve
@@ -169,11 +169,6 @@ def test_a_request_is_compared_with_one_that_came_later(live):
     expect(page.locator("#compare-state")).to_contain_text("Request 1, ")
     other.step(log)
     expect(page.locator("#compare-state")).to_contain_text("and request 3, ")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def test_a_page_finds_a_server_that_was_killed_and_started_again(browser, tmp_path):

@@ -4,6 +4,8 @@ import re
 import signal
 import subprocess
 
+import httpx2
+
 from cli.command_line import command
 
 
@@ -23,3 +25,11 @@ def end(program: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) 
     assert program.stderr is not None
     assert program.stderr.read() == ""
     program.stderr.close()
+
+
+def is_there(address: str) -> bool:
+    """Whether a viewer answers at this address."""
+    try:
+        return httpx2.get(address, timeout=60).status_code == 200
+    except httpx2.TransportError:
+        return False

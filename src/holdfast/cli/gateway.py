@@ -3,6 +3,7 @@
 import os
 import secrets
 import shlex
+import threading
 from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import TypeVar
 
 import click
 
+from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.cli.options import STORE, common_options, complete_with, json_option
 from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import note, warn
@@ -33,6 +35,7 @@ EXAMPLES = """\b
 Examples:
   holdfast gateway
   holdfast gateway --port 9000 --store traffic.db
+  holdfast gateway --view
   holdfast gateway --mode safe --control 10%
   holdfast gateway --mode fold --budget 16k --openai http://127.0.0.1:8080/v1
 
@@ -137,6 +140,20 @@ def upstream_options(function: F) -> F:
     return function
 
 
+view_option = click.option(
+    "--view", is_flag=True, help="Serve the viewer of the same store too, and print its address."
+)
+
+
+def say_viewer(viewer: ViewerProcess) -> None:
+    """Say where the viewer is, or why it is not: that ends nothing else."""
+    try:
+        if address := viewer.address():
+            note(f"the viewer is at {address}")
+    except InputError as error:
+        warn(f"there is no viewer: {error.message}")
+
+
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Listen on this port."
@@ -148,12 +165,14 @@ def upstream_options(function: F) -> F:
     default="",
     help="Take only requests whose path begins with it; made where others can reach the address.",
 )
+@view_option
 @mode_options
 @upstream_options
 @common_options
 @click.pass_context
 def command(
     ctx: click.Context,
+    view: bool,
     port: int,
     host: str,
     token: str,
@@ -190,9 +209,15 @@ def command(
         config=load_config(cwd=Path.cwd(), env=os.environ),
         observers=spans,
     )
-    server = Server(
-        gateway, on_start=lambda: _say_where(ctx, address, upstreams, settings), on_wait=_say_waiting
-    )
+
+    def say_start() -> None:
+        _say_where(ctx, address, upstreams, settings)
+        if view:
+            viewer = ctx.with_resource(ViewerProcess(place))
+            # The gateway does not wait for it.
+            threading.Thread(target=say_viewer, args=[viewer], daemon=True).start()
+
+    server = Server(gateway, on_start=say_start, on_wait=_say_waiting)
     recorder.on_failure = server.stop
     try:
         server.serve_on(listening)

@@ -9,7 +9,7 @@ import re
 import secrets
 import threading
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ from holdfast.cli.gateway import gateway_address
 from holdfast.cli.inputs import RecordingInput, load_profile
 from holdfast.cli.options import common_options, complete_with, format_option
 from holdfast.cli.store_file import store_path
-from holdfast.cli.streams import note, replace_file, track
+from holdfast.cli.streams import note, replace_file, track, write
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.gateway.access import AccessRules
@@ -58,6 +58,7 @@ Examples:
     "--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port (default: any free one)."
 )
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--child", "is_child", is_flag=True, hidden=True, help="For a program that starts the viewer.")
 @common_options
 @click.pass_context
 def command(
@@ -66,6 +67,7 @@ def command(
     format: str | None,  # noqa: A002
     port: int,
     no_open: bool,
+    is_child: bool,
 ) -> None:
     """Show, in a browser, what an agent had in front of it at any moment.
 
@@ -89,15 +91,32 @@ def command(
         address += f"#/{opened[0]}"
 
     def say_where() -> None:
-        note(f"showing {counted(len(library.rows()), 'session')} at {address} (Ctrl-C ends it)")
+        if is_child:
+            write(f"{address}\n")
+            # What a browser prints must not fill a pipe that nobody reads.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        else:
+            note(f"showing {counted(len(library.rows()), 'session')} at {address} (Ctrl-C ends it)")
         if not no_open:
             # In a thread: a browser may take its time, and asks for the page meanwhile.
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
+    server = Server(application, say_where, application.end_streams)
+    if is_child:
+        # What the program that started it does comes first.
+        os.nice(5)
+        threading.Thread(target=_wait_for_parent, args=[server.stop], daemon=True).start()
     try:
-        Server(application, say_where, application.end_streams).serve_on(listening)
+        server.serve_on(listening)
     finally:
         listening.close()
+
+
+def _wait_for_parent(stop: Callable[[], None]) -> None:
+    """Stop when stdin is closed, which it is however the program at its other end has ended."""
+    while os.read(0, 1024):
+        pass
+    stop()
 
 
 def _kept_token(store: Path) -> str:

@@ -16,14 +16,17 @@ from tempfile import TemporaryDirectory
 import click
 from msgspec.structs import replace
 
+from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.cli.gateway import (
     check_extra,
     chosen_upstreams,
     exchange_spans,
     gateway_address,
     mode_options,
+    say_viewer,
     texts_folder,
     upstream_options,
+    view_option,
     warn_of_missed,
     where_recorded,
 )
@@ -43,6 +46,7 @@ from holdfast.store import SqliteStore
 EXAMPLES = """\b
 Examples:
   holdfast wrap claude
+  holdfast wrap --view claude
   holdfast wrap codex -- exec "run the tests"
   holdfast wrap --base-url-env MY_AGENT_URL -- ./my-agent --verbose
   holdfast wrap --base-url-env MY_AGENT_URL=/v1 -- ./my-agent"""
@@ -56,6 +60,7 @@ Examples:
     multiple=True,
     help="Set this variable to the gateway's address, with the path after it.",
 )
+@view_option
 @mode_options
 @upstream_options
 @common_options
@@ -72,6 +77,7 @@ def command(
     ctx: click.Context,
     variables: tuple[str, ...],
     agent: tuple[str, ...],
+    view: bool,
     settings: GatewaySettings,
     anthropic_upstream: str,
     openai_upstream: str,
@@ -109,6 +115,9 @@ def command(
     )
     try:
         with in_thread(gateway, listening):
+            if view:
+                # Before the agent has the terminal.
+                say_viewer(ctx.with_resource(ViewerProcess(store_path(ctx))))
             url = gateway_address("127.0.0.1", listening.getsockname()[1], "")
             code = run_agent(start, arguments, url, texts if settings.mode != "watch" else None)
     finally:

@@ -35,6 +35,7 @@ from holdfast.agents.project_rules import parent_folders, read_rules, rule_chang
 from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
 from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
 from holdfast.agents.trust import config_folder
+from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.events import Noted, SystemSet, ToolsSet
 from holdfast.models.model import Model
 from holdfast.packing.visibility import Visibility, visibility_of
@@ -64,6 +65,8 @@ class CodingSession:
         self._environment: tuple[str, ...] = ()
         """What the model was last told about where it works."""
         self._visible: tuple[tuple[int, int], Visibility] | None = None
+        self.viewer: ViewerProcess | None = None
+        """The page of this session, once a person has asked for it."""
         self.session = session = open_log_session(config, SYSTEM_PROMPT)
         skills = load_skills(config.root, config.skills)
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
@@ -153,6 +156,8 @@ class CodingSession:
     async def aclose(self) -> None:
         await self.agent.aclose()
         self.tool_state.close()
+        if self.viewer is not None:
+            await asyncio.to_thread(self.viewer.close)
 
     def _restore(self) -> None:
         entries = path(self.session.log.entries())

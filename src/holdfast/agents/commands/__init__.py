@@ -19,6 +19,7 @@ from holdfast.agents.commands.model import MODEL
 from holdfast.agents.commands.recall import RECALL
 from holdfast.agents.commands.resume import RESUME
 from holdfast.agents.commands.todos import TODOS
+from holdfast.agents.commands.view import VIEW
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.errors import InputError, suggest
 
@@ -26,7 +27,7 @@ __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offe
 
 _LISTED = (
     *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, RESUME, FORK, MODEL, EFFORT, MODE, COST),
-    *(EXPORT, INIT),
+    *(EXPORT, VIEW, INIT),
 )
 COMMANDS: dict[str, SlashCommand] = {command.name: command for command in _LISTED}
 
