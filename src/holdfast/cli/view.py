@@ -58,7 +58,9 @@ Examples:
     "--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port (default: any free one)."
 )
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
-@click.option("--child", "is_child", is_flag=True, hidden=True, help="For a program that starts the viewer.")
+@click.option(
+    "--child", "is_child", is_flag=True, help="Print only the address, to stdout, and end when stdin does."
+)
 @common_options
 @click.pass_context
 def command(

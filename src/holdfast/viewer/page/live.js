@@ -82,9 +82,8 @@ const takeSessions = async () => {
   state("");
   filter();
   for (const row of changed) {
-    const figures = await ask(`sessions/${encodeURIComponent(row.session.id)}/figures`);
+    await fillFigures(row);
     if (own !== round) return;
-    fill(row, figures);
   }
   filter();
 };

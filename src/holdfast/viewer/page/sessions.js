@@ -14,7 +14,7 @@ const showList = async () => {
   filter();
   for (const row of rows) {
     if (own !== round) return;
-    try { fill(row, await ask(`sessions/${encodeURIComponent(row.session.id)}/figures`)); } catch (error) { row.line.title = error.message; }
+    await fillFigures(row);
   }
   filter();
 };
@@ -28,6 +28,9 @@ const listLine = (session) => {
   return line;
 };
 const cell = (name, words = "", kind = "") => { const made = make("td", words, kind); made.dataset.name = name; return made; };
+const fillFigures = async (row) => {
+  try { fill(row, await ask(`sessions/${encodeURIComponent(row.session.id)}/figures`)); } catch (error) { row.line.title = error.message; }
+};
 const fill = (row, figures) => {
   row.model = figures.model;
   const share = figures.cache_read_share;
