@@ -44,7 +44,8 @@ def viewer(*stores) -> Iterator[str]:
     listening.close()
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright runs, no other test in its process can run an event loop.
+@pytest.fixture(scope="module")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
     if CHROMIUM is None:
