@@ -140,8 +140,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "agents",
     },
     "tour": VALUES | {"models"},
+    "drawings": set(),
     "viewer": VALUES
     | {
+        "drawings",
         "views",
         "packing",
         "compaction",
@@ -158,6 +160,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "lab": VALUES
     | {
+        "drawings",
         "views",
         "packing",
         "wire",

@@ -1,5 +1,6 @@
 """The page in a real browser: it draws, it answers, it asks nobody for anything."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -165,36 +166,56 @@ def test_a_budget_is_shown_at_a_time_or_all(visit):
     assert page.locator("article:visible").count() == len(BUDGETS)
 
 
+PIXELS = """() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => {
+  const canvas = document.querySelector("#canvas"), style = getComputedStyle(canvas), counts = {}, found = {};
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+  for (let at = 0; at < data.length; at += 4) {
+    const key = data[at] << 16 | data[at + 1] << 8 | data[at + 2];
+    counts[key] = (counts[key] || 0) + 1;
+  }
+  for (const name of [...style].filter((one) => one.startsWith("--")))
+    found[name] = counts[parseInt(style.getPropertyValue(name).trim().slice(1), 16)] || 0;
+  resolve(found);
+})))"""
+"""How many pixels of the timeline have each colour of the style, after the next frame."""
+
+
 def test_another_policy_or_budget_changes_the_picture(visit):
     page = visit()
     assert page.locator(".picture:visible .told b").inner_text() == "coding at 16k"
-    before = page.locator("svg.window:visible").inner_html()
+    before = page.evaluate(PIXELS)
     page.locator("#choose-policy").select_option(label="newest")
     page.locator("#choose-budget").select_option(label="32k")
-    assert page.locator("svg.window:visible").count() == 1
+    assert page.locator(".picture:visible").count() == 1
     assert page.locator(".picture:visible .told b").inner_text() == "newest at 32k"
-    assert page.locator("svg.window:visible").inner_html() != before
+    assert page.evaluate(PIXELS) != before
 
 
 def test_the_picture_marks_folds_misses_faults_and_cache(visit):
     page = visit()
     page.locator("#choose-policy").select_option(label="compress")
     picture = next(p for p in SAMPLE.pictures if p.policy == "compress" and p.budget == BUDGETS[0])
-    shown = page.locator("svg.window:visible")
+    at = int(page.locator(".picture:visible").get_attribute("data-at"))
+    data = json.loads(page.locator("#pictures").text_content())[at]
     folds = folds_in(picture.moments)
     assert len(folds) > 2
-    assert shown.locator("g.fold").count() == len(folds)
-    missed = sum(m.hard > m.held for m in picture.moments)
-    assert missed
-    assert shown.locator(".miss").get_attribute("data-count") == str(missed)
-    assert shown.locator(".fault").count() == sum(bool(m.fault) for m in picture.moments) == 1
-    assert shown.locator(".layer").count() == 3
-    assert shown.locator(".veil").count() == 1
+    faults = [number for number, m in enumerate(picture.moments, 1) if m.fault]
+    assert len(faults) == 1
+    assert data["marks"] == sorted([[f + 1, "fold"] for f in folds] + [[f, "fault"] for f in faults])
+    assert data["bars"] == [m.hard - m.held for m in picture.moments]
+    assert any(data["bars"])
+    assert data["cached"] == [m.cached for m in picture.moments]
+    found = page.evaluate(PIXELS)
+    assert len(data["colours"]) == 3
+    for name in (*data["colours"], "folded", "wrong", "soft"):
+        assert found[f"--{name}"], name
 
 
 def test_a_request_is_read_out_under_the_pointer_and_by_arrow_keys(visit):
     page = visit()
-    chart = page.locator("svg.window:visible")
+    chart = page.locator("#timeline")
     chart.focus()
     page.keyboard.press("Home")
     for _ in range(3):
@@ -206,7 +227,7 @@ def test_a_request_is_read_out_under_the_pointer_and_by_arrow_keys(visit):
     )
     assert f"stable {moment.layers['stable']}" in said
     box = chart.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + box["width"] - 16, box["y"] + box["height"] / 2)
     assert page.locator("#readout").inner_text().startswith("request 60 of 60")
 
 
@@ -263,14 +284,15 @@ def test_labels_in_the_curve_are_inside_it_and_apart(seen):
             assert max(aside, above) > -HALO, (name, other)
 
 
-def test_without_scripts_everything_is_still_there(browser, address):
+def test_without_scripts_everything_but_the_windows_is_still_there(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
     assert page.locator("article.budget:visible").count() == len(BUDGETS)
     assert page.locator(".curve.wide .point").count() == len(SAMPLE.rows)
-    assert page.locator("svg.window:visible").count() == 1
     assert page.locator(".picture > summary:visible").count() == len(SAMPLE.pictures)
+    assert "tokens read from the cache" in page.locator(".picture .told:visible").inner_text()
+    assert not page.locator("#timeline").is_visible()
     context.close()
 
 

@@ -6,13 +6,13 @@ ever part of a page: texts go out as JSON, and the page's policy runs no script 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from msgspec import Struct
 
+from holdfast.drawings import DRAWINGS, asset
 from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.messages import Json
 from holdfast.viewer.answers import reading_of, timeline_of, window_of
@@ -37,12 +37,14 @@ class Admission(Struct, frozen=True):
 
 Admit = Callable[[Mapping[str, str], bytes], Admission]
 
-SCRIPTS = "base timeline sessions session window comparison source left_out remembered live route".split()
+SCRIPTS = (
+    "common timeline base sessions session window comparison source left_out remembered live route".split()
+)
 """In the order that the page loads them."""
 
 FILES = {
     "": ("page.html", "text/html; charset=utf-8"),
-    "style.css": ("style.css", "text/css; charset=utf-8"),
+    **{name: (name, "text/css; charset=utf-8") for name in ("common.css", "style.css")},
     "icon.svg": ("icon.svg", "image/svg+xml"),
     **{f"{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in SCRIPTS},
 }
@@ -102,7 +104,7 @@ class ViewerApplication:
         asked = unquote(admission.path.lstrip("/"))
         if asked in FILES:
             name, kind = FILES[asked]
-            return ViewerAnswer(200, kind, files("holdfast.viewer").joinpath("page", name).read_bytes())
+            return ViewerAnswer(200, kind, page_file(name).encode())
         if asked == "api/events" and scope["method"] == "GET":
             return ViewerAnswer(200, EVENT_STREAM, b"")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
@@ -148,6 +150,10 @@ class ViewerApplication:
                 at, with_ = (_number(one, 1, len(history.requests)) for one in (number, other))
                 return comparison_of(history, at, with_, _first(query), query.get("what", ""))
         raise NotFound("there is no such page")
+
+
+def page_file(name: str) -> str:
+    return asset(name) if name in DRAWINGS else asset(f"page/{name}", "holdfast.viewer")
 
 
 def _choice(query: Mapping[str, str]) -> dict[str, str]:

@@ -1,19 +1,15 @@
 """The report as one HTML page: charts to look at, tables to check them by.
 
 Rule: the page is data and a template. Here is the data; `page.html` is what it fills. The page needs nothing but
-itself; without its script it still shows everything, only less conveniently.
+itself; without its script it still shows everything but the windows, of which it then has a sentence each.
 """
 
 import re
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from functools import cache
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 
-import msgspec
-
+from holdfast.drawings import asset, embedded, source_hash
 from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.charts import Data, age_panels, dot_plot, looks_of, number
 from holdfast.lab.report.curve import FRAMES, curve_data
@@ -27,7 +23,7 @@ from holdfast.lab.report.tables import (
     score_table,
     share_table,
 )
-from holdfast.lab.report.window import columns_of, windows_data
+from holdfast.lab.report.window import colours_of, columns_of, windows_data
 from holdfast.lab.results import ReplayReport
 from holdfast.numbers import counted, grouped
 
@@ -42,14 +38,15 @@ def write_html(report: ReplayReport) -> str:
 
 def page_data(report: ReplayReport) -> Data:
     looks = looks_of(report)
-    script = _asset("script.js")
+    script = "\n".join((asset("common.js"), asset("timeline.js"), _asset("script.js")))
+    colours = colours_of(report.pictures)
     ranking = rankings.ranking_of(report)
     budgets = rankings.budgets_of(report)
     return {
         "script": script,
-        "script_hash": b64encode(sha256(script.encode()).digest()).decode(),
-        "style": _asset("style.css"),
-        "columns": _embedded([columns_of(picture) for picture in report.pictures]),
+        "script_hash": source_hash(script),
+        "style": asset("common.css") + _asset("style.css"),
+        "columns": embedded([columns_of(picture, colours) for picture in report.pictures]),
         "title": counted(report.recordings, "recording"),
         "version": figures.plain(report.version),
         "partial": rankings.partial_sentence(report),
@@ -154,16 +151,8 @@ def _details(report: ReplayReport) -> Iterator[Data]:
             yield {"summary": summary, "caption": caption, "rows": named}
 
 
-def _embedded(value: object) -> str:
-    """JSON for the page's script. Nothing in it can end its element or begin another."""
-    text = msgspec.json.encode(value).decode()
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
-
-
 def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
+    return asset(name, "holdfast.lab.report")
 
 
 @cache

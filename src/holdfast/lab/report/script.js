@@ -1,9 +1,6 @@
 "use strict";
-// Conveniences only: all that is measured is on the page without this script.
+// Conveniences, and the windows: all else that is measured is on the page without this script.
 (() => {
-  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const one = (selector, within = document) => within.querySelector(selector);
-  const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
   document.documentElement.classList.add("js");
 
   // --- what a mark says, under the pointer and under the focus
@@ -103,58 +100,37 @@
   const keysOf = (picture) => [picture.dataset.recording, picture.dataset.policy, picture.dataset.budget];
   const agreement = (picture, keys, weights) =>
     keysOf(picture).reduce((sum, key, at) => sum + (key === keys[at] ? weights[at] : 0), 0);
-  let at = 0;
+  const timeline = new Timeline(one("#canvas"), (place) => read(place), { followsPointer: true });
+  let shown = pictures[0];
 
   // The box just changed counts most, so that a missing combination still shows what was asked for last.
   const openPicture = (changed) => {
     const weights = [1, 1, 1];
     if (changed >= 0) weights[changed] = 4;
     const keys = wanted();
-    const best = pictures.reduce((a, b) => (agreement(b, keys, weights) > agreement(a, keys, weights) ? b : a));
-    for (const picture of pictures) picture.open = picture === best;
-    keysOf(best).forEach((key, which) => { selects[which].value = key; });
-    read(best, at);
+    shown = pictures.reduce((a, b) => (agreement(b, keys, weights) > agreement(a, keys, weights) ? b : a));
+    for (const picture of pictures) picture.open = picture === shown;
+    keysOf(shown).forEach((key, which) => { selects[which].value = key; });
+    const data = columns[Number(shown.dataset.at)];
+    timeline.show({ ...data, say: (count) => `missed ${grouped(count)}` });
+    one("#timeline").setAttribute("aria-label", `Request of ${one(".told", shown).textContent}`);
+    read(timeline.at);
   };
-  const read = (picture, place) => {
-    const data = columns[Number(picture.dataset.at)];
-    const cursor = one(".cursor", picture);
-    cursor.toggleAttribute("hidden", !data.index.length);
+  const read = (place) => {
+    const data = columns[Number(shown.dataset.at)];
     if (!data.index.length) { readout.textContent = "No requests."; return; }
-    at = Math.max(0, Math.min(place, data.index.length - 1));
-    cursor.setAttribute("x", data.left + at * data.step - (data.step < 2 ? 0.5 : 0));
-    cursor.setAttribute("width", Math.max(data.step, 2));
-    const layers = data.layers.filter(([, sizes]) => sizes[at]).map(([name, sizes]) => `${name} ${grouped(sizes[at])}`);
-    const missed = data.hard[at] - data.held[at];
+    const at = Math.max(0, Math.min(place, data.index.length - 1));
+    const layers = data.names.map((name, layer) => [name, data.layers[layer][at]]).filter(([, size]) => size).map(([name, size]) => `${name} ${grouped(size)}`);
     const parts = [
       `request ${at + 1} of ${data.index.length} (message ${data.index[at]}): ${grouped(data.tokens[at])} tokens, ${grouped(data.cached[at])} from the cache`,
       layers.join(", "),
       `${grouped(data.moved[at])} of the request before moved`,
-      data.hard[at] ? `${missed} of ${data.hard[at]} hard needs missed` : "",
+      data.hard[at] ? `${data.bars[at]} of ${data.hard[at]} hard needs missed` : "",
       data.faults[at] ? `✕ ${data.faults[at]}` : "",
     ];
     readout.textContent = parts.filter(Boolean).join(" · ");
+    timeline.select(at, readout.textContent);
   };
-  for (const picture of pictures) {
-    const chart = one("svg.window", picture);
-    const data = columns[Number(picture.dataset.at)];
-    const follow = (event) => {
-      const box = chart.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
-      read(picture, Math.floor((x - data.left) / data.step));
-    };
-    chart.addEventListener("pointermove", follow);
-    chart.addEventListener("pointerdown", follow);
-    chart.addEventListener("keydown", (event) => {
-      const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      read(picture, at + steps[event.key]);
-    });
-    // The title of the whole chart would cover what the pointer is on.
-    const title = one("title", chart);
-    chart.setAttribute("aria-label", `${title.textContent}. ${one("desc", chart).textContent}`);
-    title.remove();
-  }
   choices.hidden = false;
   selects[0].parentElement.hidden = selects[0].options.length < 2;
   selects.forEach((select, which) => select.addEventListener("change", () => openPicture(which)));

@@ -1,44 +1,52 @@
 """The window of one recording, request by request: layers, budget, cache, folds, needs missed, faults.
 
 Rule: a column is a request as it was sent, its layers from the bottom in the order sent; the faded part was read
-from the cache, the rest was paid in full. Every window is drawn here: the page's script only chooses among them and
-reads out numbers.
+from the cache, the rest was paid in full. Here are the numbers, and each picture in a sentence; the timeline that
+the viewer has too draws them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from holdfast.lab.report import figures
-from holdfast.lab.report.charts import AxisScale, Data, linear, number
+from holdfast.lab.report.charts import Data
 from holdfast.lab.results import Picture, PicturedRequest, ReplayReport
 from holdfast.lab.scored_message import ROLES
 from holdfast.numbers import counted, grouped
 
-WIDTH, LEFT, RIGHT = 1080, 62, 92
-TOP, BASE = 26, 336
-FOLDS, MISSED = 350, 376
-"""Where the lanes of folds and of missed needs begin, below the window. `page.html` has these places too."""
-TALLEST_MISS = 22
 FOLD_SHARE = 0.1
 """A fold: more than this share of the request before was dropped or changed."""
-FEW_FOLDS = 60
-"""Up to this many folds are also drawn through the window; more would hide it."""
-LAYER_COLOURS = 8
+COLOURS = ("system", "summary", "steps", "round", "tail", "rules", "notes", "tools")
+"""Of layers, as `common.css` names them."""
+OURS = {"stable": "system", "summary": "summary", "window": "steps", "round": "round", "tail": "tail"}
+"""Layers of our packs have the colours that they have in the viewer."""
 
 
-def columns_of(picture: Picture) -> Data:
+def columns_of(picture: Picture, colours: Mapping[str, str]) -> Data:
     """The requests of a picture for the page's script, column by column since that is smaller."""
     moments = picture.moments
+    layers = layers_of(picture)
     numbers = ("index", "tokens", "cached", "moved", "hard", "held")
+    marks = [(at + 1, "fold") for at in folds_in(moments)]
+    marks += [(at + 1, "fault") for at, m in enumerate(moments) if m.fault]
     return {
         **{name: [getattr(m, name) for m in moments] for name in numbers},
         "faults": {str(at): figures.plain(m.fault) for at, m in enumerate(moments) if m.fault},
-        "layers": [
-            (figures.plain(name), [m.layers.get(name, 0) for m in moments]) for name in layers_of(picture)
-        ],
-        "left": LEFT,
-        "step": (WIDTH - LEFT - RIGHT) / max(len(moments), 1),
+        "names": [figures.plain(name) for name in layers],
+        "colours": [colours[name] for name in layers],
+        "layers": [[max(m.layers.get(name, 0), 0) for m in moments] for name in layers],
+        "bars": [max(m.hard - m.held, 0) for m in moments],
+        "budget": picture.budget,
+        "marks": sorted(marks),
     }
+
+
+def colours_of(pictures: Iterable[Picture]) -> dict[str, str]:
+    """A colour for each layer, the same in all pictures."""
+    names = list(dict.fromkeys(name for p in pictures for m in p.moments for name in m.layers))
+    free = [colour for colour in COLOURS if colour not in {OURS.get(name) for name in names}] or COLOURS
+    others = [name for name in names if name not in OURS]
+    return {name: OURS.get(name) or free[others.index(name) % len(free)] for name in names}
 
 
 def layers_of(picture: Picture) -> list[str]:
@@ -63,8 +71,7 @@ def windows_data(report: ReplayReport, looks: Mapping[str, Data]) -> Data | None
     if not pictures:
         return None
     recordings = list(dict.fromkeys(p.recording for p in pictures))
-    names = dict.fromkeys(name for p in pictures for m in p.moments for name in m.layers)
-    colours = {name: f"y{key % LAYER_COLOURS}" for key, name in enumerate(names)}
+    colours = colours_of(pictures)
     opened = next((at for at, p in enumerate(pictures) if not _is_by_role(p)), 0)
     choices = {
         "recording": {str(at): name for at, name in enumerate(recordings)},
@@ -94,17 +101,7 @@ def windows_data(report: ReplayReport, looks: Mapping[str, Data]) -> Data | None
 
 
 def _picture(picture: Picture, colours: Mapping[str, str]) -> Data:
-    moments = picture.moments
     layers = layers_of(picture)
-    highest = max((m.tokens for m in moments), default=0)
-    full = picture.budget * 1.08 if highest <= picture.budget * 1.08 else highest * 1.02
-    # Up to the fullest request and no further; round numbers only beside the axis.
-    full = max(full, 1)
-    ticks = tuple(tick for tick in linear(0, full, BASE, TOP, about=5).ticks if tick <= full)
-    up = AxisScale(0, full, BASE, TOP, ticks)
-    step = (WIDTH - LEFT - RIGHT) / max(len(moments), 1)
-    """The width of a column."""
-    every = int(linear(0, max(len(moments), 1), 0, 1, about=10).ticks[1]) or 1
     return {
         "policy": figures.plain(picture.policy),
         "size": picture.budget,
@@ -114,17 +111,6 @@ def _picture(picture: Picture, colours: Mapping[str, str]) -> Data:
         "keys": bool(layers),
         "layers": [{"layer": figures.plain(name, 40), "colour": colours[name]} for name in layers],
         "by_role": bool(layers) and _is_by_role(picture),
-        "heights": [{"y": up.at(v), "text": figures.tokens_short(v)} for v in up.ticks],
-        "requests": [
-            {"x": LEFT + max(at - 0.5, 0.5) * step, "text": str(at or 1)}
-            for at in range(0, len(moments), every)
-        ],
-        "stretch": f"{step:.5g}",
-        "areas": _areas(moments, layers, colours, up),
-        "veil": _area(up, [0] * len(moments), [min(m.cached, m.tokens) for m in moments]),
-        "budget_y": up.at(picture.budget),
-        **_lanes(moments, step),
-        "step": step,
     }
 
 
@@ -147,57 +133,3 @@ def _summary(picture: Picture) -> str:
         counted(sum(bool(m.fault) for m in moments), "fault"),
     ]
     return ", ".join(parts) + "."
-
-
-def _areas(
-    moments: Sequence[PicturedRequest], layers: Sequence[str], colours: Mapping[str, str], up: AxisScale
-) -> list[Data]:
-    """From the bottom in the order sent, so that the cached prefix is the lowest part of a column."""
-    below = [0] * len(moments)
-    lowest = float(BASE + 12)
-    areas: list[Data] = []
-    for name in layers:
-        above = [low + max(m.layers.get(name, 0), 0) for low, m in zip(below, moments, strict=True)]
-        area: Data = {"colour": colours[name], "path": _area(up, below, above), "label": None}
-        if moments and above[-1] > below[-1]:
-            lowest = min((up.at(above[-1]) + up.at(below[-1])) / 2 + 4, lowest - 13)
-            area["label"] = {"text": figures.plain(name, 12), "y": lowest}
-        areas.append(area)
-        below = above
-    return areas
-
-
-def _lanes(moments: Sequence[PicturedRequest], step: float) -> Data:
-    folds = folds_in(moments)
-    missed = {at: m.hard - m.held for at, m in enumerate(moments) if m.hard > m.held}
-    most = max(missed.values(), default=1)
-    sizes = {at: 5 + (TALLEST_MISS - 5) * count / most for at, count in missed.items()}
-    middles = [LEFT + (at + 0.5) * step for at in range(len(moments))]
-    few = len(folds) <= FEW_FOLDS
-    return {
-        "folds": [middles[at] for at in folds] if few else [],
-        "many_folds": None if few else _ticks(dict.fromkeys(folds, 12.0), FOLDS + 17, step),
-        "misses": _ticks(sizes, MISSED + 20, step),
-        "faults": [middle for middle, moment in zip(middles, moments, strict=True) if moment.fault],
-    }
-
-
-def _ticks(sizes: dict[int, float], base: float, step: float) -> Data:
-    """One path for all. A tick is as wide as its column, but wide enough to be seen and narrow enough to be one."""
-    width = min(max(step * 0.8, 1.0), 5.0)
-    starts = {at: LEFT + at * step + (step - width) / 2 for at in sizes}
-    marks = [
-        f"M{number(x)} {number(base)}v{number(-sizes[at])}h{number(width)}v{number(sizes[at])}z"
-        for at, x in starts.items()
-    ]
-    return {"path": "".join(marks) or "M0 0", "count": str(len(sizes))}
-
-
-def _area(up: AxisScale, below: Sequence[int], above: Sequence[int]) -> str:
-    """Columns without gaps. x counts requests, and a run of equal heights is one stroke: there are many of them."""
-    if not above:
-        return "M0 0"
-    tops, floors = ([round(up.at(v)) for v in line] for line in (above, below))
-    there = [f"H{at}V{tops[at]}" for at in range(1, len(tops)) if tops[at] != tops[at - 1]]
-    back = [f"H{at}V{floors[at - 1]}" for at in range(len(floors) - 1, 0, -1) if floors[at] != floors[at - 1]]
-    return f"M0 {tops[0]}{''.join(there)}H{len(tops)}V{floors[-1]}{''.join(back)}H0Z"

@@ -1,7 +1,5 @@
 "use strict";
-// What all parts of the page share. Texts of logs become text nodes, never markup; the page's policy would refuse anything else.
-const one = (selector) => document.querySelector(selector);
-const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+// What all parts of the page share.
 const when = (at) => at ? new Date(at * 1000).toLocaleString() : "";
 const make = (name, words = "", kind = "") => {
   const node = document.createElement(name);

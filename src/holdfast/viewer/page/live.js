@@ -128,6 +128,8 @@ const addColumns = (data, part) => {
   for (const name of COLUMNS) extend(data[name], part[name]);
   data.layers.forEach((layer, at) => extend(layer, part.layers[at]));
   data.models = part.models;
-  data.marks = [...data.marks.filter(([number]) => number <= part.first), ...part.marks];
+  // In place, as the columns: the timeline shares them.
+  while (data.marks.length && data.marks.at(-1)[0] > part.first) data.marks.pop();
+  data.marks.push(...part.marks);
 };
 one("#follow").addEventListener("change", guarded(async () => { if (one("#follow").checked && current.data) await go(count() - 1); }));

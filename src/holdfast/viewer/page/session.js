@@ -82,7 +82,6 @@ const go = async (place) => {
   if (!count()) return;
   current.at = Math.min(Math.max(place, 0), count() - 1);
   one("#follow").checked = current.at === count() - 1;
-  timeline.select(current.at);
   sayChosen();
   await openPanel(current.panel);
 };
@@ -94,24 +93,10 @@ const sayChosen = () => {
     + `${data.models[data.model[at]] ? `, ${data.models[data.model[at]]}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
   // A screen reader would say the same again.
   if (one("#now").textContent !== words) one("#now").textContent = words;
-  one("#timeline").setAttribute("aria-valuemax", String(count()));
-  one("#timeline").setAttribute("aria-valuenow", String(at + 1));
-  one("#timeline").setAttribute("aria-valuetext", words);
+  timeline.select(at, words);
   one("#marks").replaceChildren(...data.marks.filter(([number]) => number === at + 1).map(([, kind, text]) => make("li", `${kind}: ${text}`)));
 };
 
-one("#timeline").addEventListener("keydown", (event) => {
-  if (!current.data || event.ctrlKey || event.metaKey || event.altKey) return;
-  const { at } = current, step = event.shiftKey ? 10 : 1;
-  const places = { ArrowLeft: at - step, ArrowDown: at - step, ArrowRight: at + step, ArrowUp: at + step, PageUp: at + 100, PageDown: at - 100,
-    Home: 0, End: count() - 1 };
-  if (event.key in places) guarded(go)(places[event.key]);
-  else if (event.key === "+" || event.key === "=") timeline.zoom(0.6);
-  else if (event.key === "-") timeline.zoom(1 / 0.6);
-  else if (event.key === "0") timeline.zoom(Infinity);
-  else return;
-  event.preventDefault();
-});
 const enable = () => {
   const isPreview = one("#choice").elements.shown.value === "preview";
   for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = !isPreview && (!current.data || current.data.basis === "list");

@@ -1,11 +1,14 @@
 "use strict";
 // The timeline: one column a request on a canvas. A column of pixels that stands for several requests shows the largest.
-// Drawing costs what is on the screen, however many requests there are.
+// Drawing costs what is on the screen, however many requests there are. The canvas is inside an element with the role of a slider.
+// Of the data, `layers` are tokens by layer and request, each in one of the `colours`. `bars` are dollars or other numbers, and `say` writes the largest.
 class Timeline {
-  static LEFT = 58; static RIGHT = 10; static TOP = 10; static MARKS = 18; static MONEY = 44;
-  static SIGNS = { fold: "▼", compaction: "■", overflow: "✕", error: "!", rewind: "↶", shrunk: "?" };
+  static LEFT = 58; static RIGHT = 10; static TOP = 10; static MARKS = 18; static BARS = 44;
+  static SIGNS = { fold: "▼", compaction: "■", overflow: "✕", fault: "✕", error: "!", rewind: "↶", shrunk: "?" };
+  // More lines through the columns would hide them.
+  static FEW_FOLDS = 60;
 
-  constructor(canvas, choose) {
+  constructor(canvas, choose, { followsPointer = false } = {}) {
     this.canvas = canvas;
     this.choose = choose;
     this.data = null;
@@ -13,6 +16,9 @@ class Timeline {
     this.queued = false;
     new ResizeObserver(() => this.draw()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    // At once: no frame comes between this and the printed page.
+    matchMedia("print").addEventListener("change", () => { if (this.data) this.paint(); });
+    canvas.parentElement.addEventListener("keydown", (event) => this.press(event));
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX / this.width() * (this.to - this.from));
@@ -24,7 +30,7 @@ class Timeline {
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!pressed) return;
+      if (!pressed) { if (followsPointer && this.data) this.choose(Math.floor(this.place(event.offsetX))); return; }
       const shift = (pressed.x - event.offsetX) / this.width() * (this.to - this.from);
       if (Math.abs(pressed.x - event.offsetX) > 4) pressed.moved = true;
       if (pressed.moved) this.pan(pressed.from + shift - this.from);
@@ -36,8 +42,21 @@ class Timeline {
     canvas.addEventListener("pointercancel", () => { pressed = null; });
   }
 
-  show(data) {
-    this.data = data;
+  press(event) {
+    if (!this.data || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { at } = this, step = event.shiftKey ? 10 : 1;
+    const places = { ArrowLeft: at - step, ArrowDown: at - step, ArrowRight: at + step, ArrowUp: at + step, PageUp: at + 100, PageDown: at - 100,
+      Home: 0, End: this.data.tokens.length - 1 };
+    if (event.key in places) this.choose(places[event.key]);
+    else if (event.key === "+" || event.key === "=") this.zoom(0.6);
+    else if (event.key === "-") this.zoom(1 / 0.6);
+    else if (event.key === "0") this.zoom(Infinity);
+    else return;
+    event.preventDefault();
+  }
+
+  show(given) {
+    const data = this.data = { colours: given.kinds, bars: given.dollars, say: dollars, ...given };
     this.from = 0; this.to = Math.max(data.tokens.length, 1);
     this.measure();
     this.draw();
@@ -53,7 +72,11 @@ class Timeline {
   measure() {
     const { data } = this;
     this.most = Math.max(1, ...chunks(data.tokens).map((part) => Math.max(...part)));
-    this.dearest = Math.max(0, ...chunks(data.dollars).map((part) => Math.max(...part.map((d) => d || 0))));
+    // A budget that is far away would leave no room for the columns.
+    this.hasBudget = data.budget > 0 && data.budget <= this.most * 4;
+    if (this.hasBudget) this.most = Math.max(this.most, data.budget * 1.08);
+    this.highest = Math.max(0, ...chunks(data.bars).map((part) => Math.max(...part.map((n) => n || 0))));
+    this.canvas.parentElement.setAttribute("aria-valuemax", String(data.tokens.length));
   }
 
   width() { return Math.max(this.canvas.clientWidth - Timeline.LEFT - Timeline.RIGHT, 1); }
@@ -75,8 +98,11 @@ class Timeline {
     this.draw();
   }
 
-  select(at) {
+  // Chooses a request, and says it in words.
+  select(at, words) {
     this.at = at;
+    this.canvas.parentElement.setAttribute("aria-valuenow", String(at + 1));
+    this.canvas.parentElement.setAttribute("aria-valuetext", words);
     if (at < this.from) this.pan(at - this.from);
     else if (at + 1 > this.to) this.pan(at + 1 - this.to);
     else this.draw();
@@ -97,11 +123,11 @@ class Timeline {
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
     const style = getComputedStyle(canvas), colour = (name) => style.getPropertyValue(`--${name}`);
-    const base = high - Timeline.MARKS - Timeline.MONEY, tall = base - Timeline.TOP;
+    const base = high - Timeline.MARKS - Timeline.BARS, tall = base - Timeline.TOP;
     this.axis(pen, colour, wide, base, tall);
     const columns = this.columns();
-    data.kinds.forEach((kind, layer) => {
-      pen.fillStyle = colour(kind);
+    data.colours.forEach((name, layer) => {
+      pen.fillStyle = colour(name);
       for (const one of columns) {
         let low = 0;
         for (let below = 0; below < layer; below++) low += data.layers[below][one.at];
@@ -117,9 +143,9 @@ class Timeline {
     pen.fillStyle = colour("soft");
     const floor = high - 14;
     for (const one of columns) {
-      const dollars = data.dollars[one.at];
-      if (dollars) { const size = Math.max(dollars / this.dearest * (Timeline.MONEY - 16), 1); pen.fillRect(one.x, floor - size, one.w, size); }
+      if (one.bar) { const size = Math.max(one.bar / this.highest * (Timeline.BARS - 16), 1); pen.fillRect(one.x, floor - size, one.w, size); }
     }
+    if (this.hasBudget) this.budget(pen, colour, wide, base - data.budget / this.most * tall);
     this.signs(pen, colour, base);
     this.cursor(pen, colour, high);
     this.took = performance.now() - began;
@@ -129,14 +155,16 @@ class Timeline {
 
   // One column a request, or a pixel where requests are narrower than that.
   columns() {
-    const { tokens } = this.data, step = this.width() / (this.to - this.from), found = [];
+    const { tokens, bars } = this.data, step = this.width() / (this.to - this.from), found = [];
     const first = Math.max(Math.floor(this.from), 0), last = Math.min(Math.ceil(this.to), tokens.length);
     let pixel = -1;
     for (let at = first; at < last; at++) {
       const x = Timeline.LEFT + Math.max(at - this.from, 0) * step;
-      if (step >= 1) { found.push({ at, x, w: Math.max(step - (step > 4 ? 1 : 0), 1) }); continue; }
-      if (Math.floor(x) !== pixel) { pixel = Math.floor(x); found.push({ at, x: pixel, w: 1 }); }
-      else if (tokens[at] > tokens[found.at(-1).at]) found.at(-1).at = at;
+      if (step >= 1) { found.push({ at, x, w: Math.max(step - (step > 4 ? 1 : 0), 1), bar: bars[at] }); continue; }
+      if (Math.floor(x) !== pixel) { pixel = Math.floor(x); found.push({ at, x: pixel, w: 1, bar: bars[at] }); continue; }
+      const last = found.at(-1);
+      if (tokens[at] > tokens[last.at]) last.at = at;
+      last.bar = Math.max(last.bar, bars[at]);
     }
     return found;
   }
@@ -152,14 +180,23 @@ class Timeline {
       pen.fillStyle = colour("soft"); pen.fillText(short(value), Timeline.LEFT - 6, y);
     }
     pen.fillText("events", Timeline.LEFT - 6, base + Timeline.MARKS / 2);
-    if (this.dearest) pen.fillText(dollars(this.dearest), Timeline.LEFT - 6, base + Timeline.MARKS + 8);
-    const high = base + Timeline.MARKS + Timeline.MONEY;
+    if (this.highest) pen.fillText(this.data.say(this.highest), Timeline.LEFT - 6, base + Timeline.MARKS + 8);
+    const high = base + Timeline.MARKS + Timeline.BARS;
     pen.textAlign = "left"; pen.fillText(String(Math.floor(this.from) + 1), Timeline.LEFT, high - 6);
     pen.textAlign = "right"; pen.fillText(String(Math.ceil(this.to)), wide - Timeline.RIGHT, high - 6);
   }
 
+  budget(pen, colour, wide, y) {
+    pen.strokeStyle = pen.fillStyle = colour("ink"); pen.lineWidth = 1;
+    pen.setLineDash([8, 4]);
+    pen.beginPath(); pen.moveTo(Timeline.LEFT, y); pen.lineTo(wide - Timeline.RIGHT, y); pen.stroke();
+    pen.setLineDash([]);
+    pen.textAlign = "left"; pen.textBaseline = "bottom"; pen.fillText(`budget ${short(this.data.budget)}`, Timeline.LEFT + 6, y - 1);
+  }
+
   signs(pen, colour, base) {
     const step = this.width() / (this.to - this.from);
+    const hasLines = this.data.marks.filter(([, kind]) => kind === "fold").length <= Timeline.FEW_FOLDS;
     let taken = -Infinity;
     pen.textAlign = "center"; pen.textBaseline = "middle";
     for (const [number, kind] of this.data.marks) {
@@ -169,6 +206,11 @@ class Timeline {
       taken = x;
       pen.fillStyle = colour(kind === "fold" || kind === "compaction" ? "folded" : "wrong");
       pen.fillText(Timeline.SIGNS[kind], x, base + Timeline.MARKS / 2);
+      if (kind === "fold" && hasLines) {
+        pen.strokeStyle = colour("folded"); pen.lineWidth = 1; pen.setLineDash([2, 3]);
+        pen.beginPath(); pen.moveTo(x, Timeline.TOP); pen.lineTo(x, base); pen.stroke();
+        pen.setLineDash([]);
+      }
     }
   }
 
@@ -185,5 +227,3 @@ function chunks(list) {
   for (let at = 0; at < list.length; at += 5000) parts.push(list.slice(at, at + 5000));
   return parts;
 }
-const short = (n) => n >= 1e6 ? `${+(n / 1e6).toFixed(1)}M` : n >= 1000 ? `${+(n / 1000).toFixed(1)}k` : String(Math.round(n));
-const dollars = (d) => d === null || d === undefined ? "no price" : d >= 1 || d === 0 ? `$${d.toFixed(2)}` : `$${d.toPrecision(2)}`;
