@@ -45,8 +45,8 @@ from holdfast.tokenizers import counter_for_model
 from holdfast.viewer.answers import timeline_of, window_of
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.left_out import search_left_out
-from holdfast.viewer.remembered import remembered_at
 from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.remembered import remembered_at
 
 MODEL = "claude-opus-4-5"
 

@@ -16,7 +16,8 @@ MODEL = "claude-opus-4-5"
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     "<svg onload=\"document.title='owned'\"></svg></pre><iframe src='http://127.0.0.1:9/'></iframe>"
-    "<a href='javascript:document.title=1'>x</a>{{7*7}}"
+    "<a href='javascript:document.title=1'>x</a>{{7*7}}</script><script>document.title='owned'</script>"
+    "<!-- <script>\u2028document.title='owned'\u2029\u202e\u2066reversed\0 &lt;b&gt; ]]> ${document.title='owned'}"
 )
 
 

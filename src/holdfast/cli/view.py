@@ -20,7 +20,7 @@ from holdfast.cli.gateway import gateway_address
 from holdfast.cli.inputs import RecordingInput, load_profile
 from holdfast.cli.options import common_options, complete_with, format_option
 from holdfast.cli.store_file import store_path
-from holdfast.cli.streams import note, replace_file, track, write
+from holdfast.cli.streams import check_writable, note, replace_file, track, write
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.gateway.access import AccessRules
@@ -33,9 +33,11 @@ from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import MemoryStore, Store
 from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.application import Admission, Admit, ViewerApplication
+from holdfast.viewer.export import ExportChoice, export_view
 from holdfast.viewer.library import SessionLibrary
 
 HOST = "127.0.0.1"
+STDOUT = "-"
 EXTRA = ("uvicorn", "httptools", "uvloop")
 TOKEN = re.compile(r"[\w-]{32}", re.ASCII)
 REFUSALS = {
@@ -48,6 +50,7 @@ Examples:
   holdfast view
   holdfast view l0123456789ab
   holdfast view recording.jsonl other-agent.jsonl.gz
+  holdfast view recording.jsonl --export view.html
   holdfast view --no-open --port 8428"""
 
 
@@ -58,6 +61,12 @@ Examples:
     "--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port (default: any free one)."
 )
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--request", type=click.IntRange(min=1), help="Show this request (default: the last).")
+@click.option(
+    "--export",
+    metavar="FILE",
+    help="Write the view as one HTML file, and serve nothing; `-` is stdout.",
+)
 @click.option(
     "--child", "is_child", is_flag=True, help="Print only the address, to stdout, and end when stdin does."
 )
@@ -69,6 +78,8 @@ def command(
     format: str | None,  # noqa: A002
     port: int,
     no_open: bool,
+    request: int | None,
+    export: str | None,
     is_child: bool,
 ) -> None:
     """Show, in a browser, what an agent had in front of it at any moment.
@@ -78,19 +89,25 @@ def command(
     opened. The page is served to this machine alone, at an address with a token. With --port the address stays
     the same, so that an open page finds a viewer that was started again.
     """
-    _check_extra()
-    # Imported late: it loads the server.
-    from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
-
+    if export is None:
+        _check_extra()
+    else:
+        _check_export(export)
     config = load_config(cwd=Path.cwd(), env=os.environ)
     stores, opened = _stores(ctx, names, format)
     library = SessionLibrary(stores, model_lookup(load_catalogue(config)), _profile)
+    if export is not None:
+        _write_export(library, opened, request or 0, export)
+        return
+    # Imported late: it loads the server.
+    from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
+
     token = _kept_token(store_path(ctx)) if port else secrets.token_urlsafe(24)
     application = ViewerApplication(library, admission(AccessRules(token)))
     listening = open_socket(HOST, port)
     address = gateway_address(HOST, listening.getsockname()[1], token) + "/"
     if len(opened) == 1:
-        address += f"#/{opened[0]}"
+        address += f"#/{opened[0]}" + (f"/{request}" if request else "")
 
     def say_where() -> None:
         if is_child:
@@ -141,6 +158,30 @@ def _check_extra() -> None:
             "the viewer needs a server, which is not installed",
             hint="run `pip install '.[view]'` in a checkout of Holdfast",
         )
+
+
+def _check_export(export: str) -> None:
+    """Refuse a place that cannot be written, or is taken, before anything is read."""
+    if export == STDOUT:
+        return
+    path = Path(export)
+    check_writable(path)
+    if path.exists():
+        raise InputError(f"`{export}` exists already", hint="choose another name, or delete it first")
+
+
+def _write_export(library: SessionLibrary, opened: Sequence[str], request: int, export: str) -> None:
+    if len(opened) != 1:
+        raise InputError(
+            f"an export has one session, and {counted(len(opened), 'session')} were named",
+            hint="name one log or one recording; on the page, every session has a button for it",
+        )
+    view = export_view(library, opened[0], ExportChoice(request))
+    if export == STDOUT:
+        write(view.page)
+    else:
+        replace_file(Path(export), [view.page.encode()], mode=0o600)
+    note(f"{'the export' if export == STDOUT else f'`{export}`'}: {view.about}")
 
 
 def admission(access: AccessRules) -> Admit:

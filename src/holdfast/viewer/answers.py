@@ -64,8 +64,10 @@ def timeline_of(history: RequestHistory, first: int = 0) -> Json:
     }
 
 
-def window_of(history: RequestHistory, number: int, first: int = 0, words: str = "") -> Json:
-    """The blocks of a request from the `first` on, as many as one answer has. With `words`, only those that have
+def window_of(
+    history: RequestHistory, number: int, first: int = 0, words: str = "", most: int = MOST_BLOCKS
+) -> Json:
+    """The blocks of a request from the `first` on, at `most` so many. With `words`, only those that have
     these in their text, in capital letters or small."""
     sought = words.casefold()
     found = [
@@ -73,7 +75,7 @@ def window_of(history: RequestHistory, number: int, first: int = 0, words: str =
         for at, placed in enumerate(history.window(number))
         if not sought or sought in message_text(placed.block.message).casefold()
     ]
-    rows = [_block_row(at, placed) for at, placed in found[first : first + MOST_BLOCKS]]
+    rows = [_block_row(at, placed) for at, placed in found[first : first + most]]
     return {"number": number, "total": len(found), "first": first, "blocks": rows}
 
 
@@ -95,9 +97,11 @@ def _block_row(at: int, placed: PlacedBlock) -> Json:
 
 
 def reading_of(history: RequestHistory, number: int, at: int) -> Json:
+    return block_reading(history, history.window(number)[at].block)
+
+
+def block_reading(history: RequestHistory, block: SentBlock) -> Json:
     """One block: as the model saw it, and as it was where that differs."""
-    placed: PlacedBlock = history.window(number)[at]
-    block = placed.block
     seen = message_text(block.message)
     original = _original(history, block)
     return {

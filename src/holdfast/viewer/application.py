@@ -12,15 +12,15 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec import Struct
 
-from holdfast.drawings import DRAWINGS, asset
 from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.messages import Json
 from holdfast.viewer.answers import reading_of, timeline_of, window_of
 from holdfast.viewer.comparison import comparison_of
+from holdfast.viewer.export import ExportChoice, export_view, page_file
 from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.library import SessionLibrary
-from holdfast.viewer.remembered import remembered_at
 from holdfast.viewer.live import EVENT_STREAM, TOO_MANY, LiveSessions
+from holdfast.viewer.remembered import remembered_at
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
@@ -38,8 +38,8 @@ class Admission(Struct, frozen=True):
 Admit = Callable[[Mapping[str, str], bytes], Admission]
 
 SCRIPTS = (
-    "common timeline base sessions session window comparison source left_out remembered live route".split()
-)
+    "common timeline base sessions session window comparison source left_out remembered export live route"
+).split()
 """In the order that the page loads them."""
 
 FILES = {
@@ -149,11 +149,13 @@ class ViewerApplication:
                 history = library.history(id_, **_choice(query))
                 at, with_ = (_number(one, 1, len(history.requests)) for one in (number, other))
                 return comparison_of(history, at, with_, _first(query), query.get("what", ""))
+            case ["api", "sessions", id_, "export"]:
+                request, compared = (
+                    _number(query.get(name, "0"), 0, 10**8) for name in ("request", "compared")
+                )
+                choice = ExportChoice(request, compared, query.get("panel", ""), **_choice(query))
+                return export_view(library, id_, choice)
         raise NotFound("there is no such page")
-
-
-def page_file(name: str) -> str:
-    return asset(name) if name in DRAWINGS else asset(f"page/{name}", "holdfast.viewer")
 
 
 def _choice(query: Mapping[str, str]) -> dict[str, str]:

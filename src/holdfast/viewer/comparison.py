@@ -18,9 +18,11 @@ MOST_ROWS = 200
 """Changes in one answer."""
 
 
-def comparison_of(history: RequestHistory, number: int, other: int, first: int = 0, what: str = "") -> Json:
+def comparison_of(
+    history: RequestHistory, number: int, other: int, first: int = 0, what: str = "", most: int = MOST_ROWS
+) -> Json:
     """Two requests, the earlier one first whichever was named first. Of the changes, those of one kind if `what`
-    names it, from the `first` on."""
+    names it, from the `first` on, at `most` so many."""
     if what and what not in CHANGE_KINDS:
         raise InputError(f"`{what[:40]}` is none of {', '.join(CHANGE_KINDS)}")
     numbers = min(number, other), max(number, other)
@@ -38,7 +40,7 @@ def comparison_of(history: RequestHistory, number: int, other: int, first: int =
         "prefix": prefix_end(history, numbers, before, after, changes),
         "total": len(listed),
         "first": first,
-        "rows": [_row(before, after, change, places) for change in listed[first : first + MOST_ROWS]],
+        "rows": [_row(before, after, change, places) for change in listed[first : first + most]],
     }
 
 

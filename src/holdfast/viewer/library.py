@@ -11,9 +11,11 @@ from contextlib import suppress
 from msgspec import Struct
 
 from holdfast.errors import InputError, NotFound
+from holdfast.events import Recorded, Recording
 from holdfast.log import Log
 from holdfast.models.catalogue import ModelLookup
 from holdfast.recall import whole_text
+from holdfast.store import MemoryStore
 from holdfast.store.protocol import LogInfo, Store
 from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.figures import FollowedFigures, SessionFigures
@@ -87,6 +89,20 @@ class SessionLibrary:
             followed = self._histories[key]
         # Without the lock: a long log takes a while, and other sessions need not wait for it.
         return followed.current()
+
+    def redacted(self, id_: str) -> "SessionLibrary":
+        """The sessions of one log without secrets. A store on disk has none; what was read into memory is read
+        again, so that ids, which are made from texts, tell nothing about a secret either."""
+        log = self._log(id_)
+        if not isinstance(log.store, MemoryStore):
+            return self
+        entries, copy = log.entries(), MemoryStore()
+        places = {entry.id: at for at, entry in enumerate(entries)}
+        events = [
+            Recorded(entry.event, entry.chain, entry.at, places.get(entry.parent or "")) for entry in entries
+        ]
+        Log.import_recording(copy, Recording("", "", tuple(events)))
+        return SessionLibrary([copy], self._lookup, self._load_profile)
 
     def text(self, id_: str, text_id: str) -> str:
         """A whole text of a session by the id that a cut names."""

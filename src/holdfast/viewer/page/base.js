@@ -9,6 +9,7 @@ const make = (name, words = "", kind = "") => {
 };
 const clip = (text, most) => text.length > most ? `${text.slice(0, most)}…` : text;
 const ask = async (path) => {
+  if (kept) return keptAnswer(path);
   let response;
   try { response = await fetch(`api/${path}`); } catch { throw new Error("The viewer does not answer: has it been ended?"); }
   const value = await response.json();

@@ -10,7 +10,7 @@ const sayLive = (words, isWrong = false) => {
 };
 const connect = async () => {
   clearTimeout(live.timer);
-  if (live.stream || live.isOver || document.hidden) return;
+  if (kept || live.stream || live.isOver || document.hidden) return;
   const stream = live.stream = new AbortController();
   let why = "If the viewer was started again, open the address that it printed.";
   try {

@@ -15,7 +15,8 @@ const showWindow = async () => {
   const own = ++asked;
   guarded(showLeftOut)();
   const near = Math.floor(one("#rows").scrollTop / HEIGHT / PART) * PART;
-  const found = await windowPart(near);
+  let found;
+  try { found = await windowPart(near); } catch (error) { found = { total: 0, blocks: [], error }; }
   if (own !== asked) return;
   blocks = new Array(found.total);
   parts = new Map([[near, null]]);
@@ -24,6 +25,7 @@ const showWindow = async () => {
   one("#matches").textContent = `${grouped(blocks.length)} ${blocks.length === 1 ? "block" : "blocks"}${one("#words").value ? " with these words" : ""}, in the order sent`;
   one("#spacer").style.height = `${blocks.length * HEIGHT}px`;
   one("#reading").hidden = true;
+  if (found.error) one("#matches").textContent = found.error.message;
   paintRows();
 };
 const fetchPart = (place) => {
@@ -37,9 +39,12 @@ const takePart = async (first) => {
   found.blocks.forEach((block, offset) => { blocks[first + offset] = block; });
   paintRows();
 };
+// On paper all rows are in sight.
+const paper = matchMedia("print");
+paper.addEventListener("change", () => paintRows());
 const paintRows = () => {
-  const box = one("#rows"), first = Math.max(Math.floor(box.scrollTop / HEIGHT) - 8, 0);
-  const last = Math.min(first + Math.ceil(box.clientHeight / HEIGHT) + 16, blocks.length);
+  const box = one("#rows"), first = paper.matches ? 0 : Math.max(Math.floor(box.scrollTop / HEIGHT) - 8, 0);
+  const last = paper.matches ? blocks.length : Math.min(first + Math.ceil(box.clientHeight / HEIGHT) + 16, blocks.length);
   const shown = [];
   for (let place = first; place < last; place++) {
     if (blocks[place]) shown.push(blockLine(blocks[place], place));
