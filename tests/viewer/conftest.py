@@ -11,11 +11,13 @@ from holdfast.cli.gateway import gateway_address
 from holdfast.cli.view import admission
 from holdfast.gateway.access import AccessRules
 from holdfast.gateway.serving import in_thread, open_socket
+from holdfast.lab.kept_evidence import older_evidence
 from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.packing.profile import BUILT_IN
 from holdfast.session_settings import choose_profile
 from holdfast.viewer.application import ViewerApplication
 from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.what_if import WhatIfRuns
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -35,10 +37,14 @@ def viewer(*stores) -> Iterator[str]:
     def profile(name: str, budget: str):
         return choose_profile(name or BUILT_IN["code"], budget or None)
 
-    library = SessionLibrary(stores, model_lookup(load_catalogue()), profile)
+    catalogue = load_catalogue()
+    library = SessionLibrary(stores, model_lookup(catalogue), profile)
     token = secrets.token_urlsafe(8)
     listening = open_socket("127.0.0.1", 0)
-    application = ViewerApplication(library, admission(AccessRules(token)))
+    runs = WhatIfRuns(library, older_evidence)
+    application = ViewerApplication(
+        library, admission(AccessRules(token)), runs, [*catalogue.models.values()]
+    )
     with in_thread(application, listening, application.end_streams):
         yield gateway_address("127.0.0.1", listening.getsockname()[1], token) + "/"
     listening.close()
@@ -50,6 +56,8 @@ def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no chromium on the path")
+    # A loaded machine may need longer than the five seconds that are the default.
+    playwright.expect.set_options(timeout=30_000)
     with playwright.sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened

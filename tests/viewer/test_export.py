@@ -123,7 +123,7 @@ def test_a_bound_leaves_out_what_is_far_away_and_says_so():
     assert near[-1] < 60
     assert f"the windows of requests 3 and {near[0]} to {near[-1]}; the others are left out" in view.about
     assert any(path.endswith("requests/30/compare/3") for path in data_of(view)["answers"])
-    assert len(view.page) < empty + 200_000 + 40_000
+    assert len(view.page) < empty + 200_000 + 60_000, "beside the timeline, the money and what is remembered"
 
 
 def test_a_window_beyond_the_bound_has_all_its_rows_and_says_which_texts_it_lacks():

@@ -98,6 +98,12 @@ def test_only_reading_is_allowed(served):
         ("api/sessions/{log}/timeline?shown=other", 400),
         ("api/sessions/{log}/timeline?shown=preview&profile=none", 400),
         ("api/sessions/{log}/texts/a00000000000z", 404),
+        ("api/sessions/none/money", 404),
+        ("api/sessions/{log}/money?prices=none", 404),
+        ("api/sessions/none/what-if/start", 404),
+        ("api/sessions/{log}/what-if/9/cancel", 404),
+        ("api/sessions/{log}/what-if/x/cancel", 400),
+        ("api/sessions/{log}/what-if/9", 404),
     ],
 )
 def test_what_is_not_there_is_said_in_a_sentence(served, path, status):
@@ -124,6 +130,19 @@ def test_figures_timeline_window_and_block(served):
     assert len(read["original"]) > len(read["seen"])
     whole = value(address, f"{base}/texts/{read['cuts'][0]['id']}")
     assert whole["text"] == read["original"]
+
+
+def test_money_and_the_models_whose_prices_can_be_chosen(served):
+    address, log = served
+    base = f"api/sessions/{log}"
+    models = {model["name"]: model["words"] for model in value(address, "api/models")}
+    assert models["anthropic/claude-haiku-4-5"].startswith("input $1, output $5")
+    money = value(address, f"{base}/money")
+    assert money["totals"]["session"] == pytest.approx(value(address, f"{base}/figures")["dollars"])
+    assert sum(money["is_reported"]) == 40
+    other = value(address, f"{base}/money?prices=anthropic/claude-haiku-4-5")
+    assert other["totals"]["all"] == pytest.approx(money["totals"]["all"] / 5)
+    assert value(address, f"{base}/what-if") == []
 
 
 def test_a_window_comes_in_parts():

@@ -24,6 +24,7 @@ from holdfast.cli.streams import check_writable, note, replace_file, track, writ
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.gateway.access import AccessRules
+from holdfast.lab.kept_evidence import older_evidence
 from holdfast.log import Log
 from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.numbers import counted
@@ -35,6 +36,7 @@ from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.application import Admission, Admit, ViewerApplication
 from holdfast.viewer.export import ExportChoice, export_view
 from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.what_if import WhatIfRuns
 
 HOST = "127.0.0.1"
 STDOUT = "-"
@@ -95,7 +97,8 @@ def command(
         _check_export(export)
     config = load_config(cwd=Path.cwd(), env=os.environ)
     stores, opened = _stores(ctx, names, format)
-    library = SessionLibrary(stores, model_lookup(load_catalogue(config)), _profile)
+    catalogue = load_catalogue(config)
+    library = SessionLibrary(stores, model_lookup(catalogue), _profile)
     if export is not None:
         _write_export(library, opened, request or 0, export)
         return
@@ -103,7 +106,12 @@ def command(
     from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
 
     token = _kept_token(store_path(ctx)) if port else secrets.token_urlsafe(24)
-    application = ViewerApplication(library, admission(AccessRules(token)))
+    application = ViewerApplication(
+        library,
+        admission(AccessRules(token)),
+        WhatIfRuns(library, older_evidence),
+        [*catalogue.models.values()],
+    )
     listening = open_socket(HOST, port)
     address = gateway_address(HOST, listening.getsockname()[1], token) + "/"
     if len(opened) == 1:

@@ -4,6 +4,7 @@ Rule: what is replayed is what was on the log's main path when it was chosen, ho
 worker opens the store itself, to read only.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -56,10 +57,13 @@ def _read(chosen: StoredLog) -> Recording:
     with ReadOnlyStore(chosen.store) as store:
         source = store.info(chosen.id).head.source
         entries = _first_entries(store, chosen)
-    events = tuple(
-        Recorded(entry.event, at=entry.at) for entry in path(entries) if isinstance(entry.event, REPLAYED)
-    )
-    return Recording(chosen.id, source, events)
+    return replayed_part(chosen.id, source, path(entries))
+
+
+def replayed_part(id_: str, source: str, on_path: Sequence[Entry]) -> Recording:
+    """The work in a log, as a recording."""
+    events = (Recorded(entry.event, at=entry.at) for entry in on_path if isinstance(entry.event, REPLAYED))
+    return Recording(id_, source, tuple(events))
 
 
 def _first_entries(store: Store, chosen: StoredLog) -> list[Entry]:

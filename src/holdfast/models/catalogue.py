@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Literal, get_args
 
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, astuple, replace
 
 from holdfast.config import Config
 from holdfast.effort import EFFORTS, Effort, nearest_effort
@@ -81,6 +81,15 @@ class LongPromptPrice(Price, frozen=True, kw_only=True):
     """The price of a whole request whose prompt is longer than `tokens`."""
 
     tokens: int
+
+
+class CostParts(Struct, frozen=True, gc=False):
+    """Dollars of a request. `plain` is input that was neither read from the cache nor written to it."""
+
+    reads: float
+    writes: float
+    plain: float
+    output: float
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
@@ -228,12 +237,22 @@ def price_table(entry: ModelEntry, *, prompt: int = 0) -> PriceTable:
 
 def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
     """Dollars of one request, None if its price is unknown. `usage.prompt` includes the cached tokens."""
+    parts = cost_parts(entry, usage)
+    return None if parts is None else sum(astuple(parts))
+
+
+def cost_parts(entry: ModelEntry, usage: Usage) -> CostParts | None:
+    """The same by what the dollars are for."""
     price = entry.price_of(usage.prompt)
     if price is None:
         return None
     plain = max(0, usage.prompt - usage.cache_read - usage.cache_write)
-    dollars = plain * price.input + usage.cache_read * price.read + usage.cache_write * price.write
-    return (dollars + usage.completion * price.output) / MILLION
+    return CostParts(
+        reads=usage.cache_read * price.read / MILLION,
+        writes=usage.cache_write * price.write / MILLION,
+        plain=plain * price.input / MILLION,
+        output=usage.completion * price.output / MILLION,
+    )
 
 
 def model_lookup(catalogue: Catalogue, own: Iterable[tuple[str, ModelEntry]] = ()) -> ModelLookup:

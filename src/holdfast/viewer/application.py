@@ -5,7 +5,7 @@ ever part of a page: texts go out as JSON, and the page's policy runs no script 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -14,13 +14,16 @@ from msgspec import Struct
 
 from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.messages import Json
+from holdfast.models.catalogue import ModelEntry
 from holdfast.viewer.answers import reading_of, timeline_of, window_of
 from holdfast.viewer.comparison import comparison_of
 from holdfast.viewer.export import ExportChoice, export_view, page_file
 from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.live import EVENT_STREAM, TOO_MANY, LiveSessions
+from holdfast.viewer.money import price_words
 from holdfast.viewer.remembered import remembered_at
+from holdfast.viewer.what_if import WhatIfRuns
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
@@ -38,7 +41,8 @@ class Admission(Struct, frozen=True):
 Admit = Callable[[Mapping[str, str], bytes], Admission]
 
 SCRIPTS = (
-    "common timeline base sessions session window comparison source left_out remembered export live route"
+    "common timeline base sessions session window comparison source left_out remembered money what_if export "
+    "live route"
 ).split()
 """In the order that the page loads them."""
 
@@ -72,10 +76,19 @@ class ViewerAnswer(Struct, frozen=True):
 class ViewerApplication:
     """An ASGI application."""
 
-    def __init__(self, library: SessionLibrary, admit: Admit) -> None:
+    def __init__(
+        self,
+        library: SessionLibrary,
+        admit: Admit,
+        what_if: WhatIfRuns | None = None,
+        models: Sequence[ModelEntry] = (),
+    ) -> None:
+        """`models` are those whose prices can be chosen."""
         self._library = library
         self._admit = admit
         self._live = LiveSessions(library)
+        self._what_if = what_if or WhatIfRuns(library)
+        self._models = models
 
     def end_streams(self, _waiting: int = 0) -> None:
         """End the streams of events, which would last as long as their pages. For the end of the server."""
@@ -84,6 +97,7 @@ class ViewerApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
+            await asyncio.to_thread(self._what_if.close)
         elif scope["type"] == "http":
             # In a thread: a long log takes a while, and the page may ask for something else meanwhile.
             answer = await asyncio.to_thread(self._answer, scope)
@@ -155,7 +169,26 @@ class ViewerApplication:
                 )
                 choice = ExportChoice(request, compared, query.get("panel", ""), **_choice(query))
                 return export_view(library, id_, choice)
+            case ["api", "models"]:
+                return [{"name": m.name, "words": price_words(m.price)} for m in self._models if m.price]
+            case ["api", "sessions", id_, "money"]:
+                return library.money(id_, query.get("prices", ""), **_choice(query))
+            case ["api", "sessions", id_, "what-if", *wanted]:
+                return self._what_if_rows(id_, wanted, query)
         raise NotFound("there is no such page")
+
+    def _what_if_rows(self, id_: str, wanted: list[str], query: Mapping[str, str]) -> Json:
+        # By GET too: browsers send an origin with anything else, and who sends one is refused.
+        match wanted:
+            case []:
+                pass
+            case ["start"]:
+                self._what_if.start(id_, query.get("profile", ""), query.get("budget", ""))
+            case [number, "cancel"]:
+                self._what_if.cancel(id_, _number(number, 1, 10**8))
+            case _:
+                raise NotFound("there is no such page")
+        return self._what_if.rows(id_, query.get("prices", ""))
 
 
 def _choice(query: Mapping[str, str]) -> dict[str, str]:

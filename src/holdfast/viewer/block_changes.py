@@ -49,6 +49,14 @@ def compare_blocks(before: Sequence[SentBlock], after: Sequence[SentBlock]) -> l
     return changes
 
 
+def sent_again(before: Sequence[SentBlock], after: Sequence[SentBlock], same: int) -> int:
+    """Tokens that are sent once more after the `same` blocks that both begin with: blocks of the earlier request,
+    at whatever level, and notes, whose lines were in it."""
+    known = set(_identities(before))
+    places = list(zip(after, _identities(after), strict=True))[same:]
+    return sum(block.tokens for block, key in places if block.kind == "note" or key in known)
+
+
 def _difference(before: SentBlock, after: SentBlock) -> ChangeKind | None:
     if before.message != after.message:
         return "changed"

@@ -88,7 +88,8 @@ class _SessionAnswers:
         first = {"sessions": [row], session: row, f"{session}/figures": library.figures(id_)}
         # Which history it was tells one page's columns from another's; the same session gives the same bytes.
         timeline = {**timeline_of(history), "history": ""}
-        self.kept.add({**first, self._path("timeline"): timeline}, is_bounded=False)
+        of_session = {self._path("timeline"): timeline, self._path("money"): library.money_of(id_, history)}
+        self.kept.add({**first, **of_session}, is_bounded=False)
 
     def _path(self, rest: str) -> str:
         return f"sessions/{self._id}/{rest}"

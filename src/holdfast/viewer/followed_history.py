@@ -5,23 +5,14 @@ basis, or the first reply of a model whose tokens are counted differently.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from holdfast.events import Entry, Folded, LogStarted
+from holdfast.events import Entry, Folded
 from holdfast.log import Log
 from holdfast.models.catalogue import ModelLookup
-from holdfast.packing.profile import Profile
-from holdfast.session_settings import SESSION, session_settings
-from holdfast.tokenizers import counter_for_model
-from holdfast.viewer.history import RequestHistory, recorded_basis
+from holdfast.viewer.history import RequestHistory
+from holdfast.viewer.history_plan import HistoryChoice, ProfileLoader, plan_history
 from holdfast.viewer.log_follower import LogFollower
-
-UNTOLD = (
-    "The log does not name its profile and budget: others are used, so sizes may differ from what was sent."
-)
-
-ProfileLoader = Callable[[str, str], Profile]
-"""A profile by its name and a budget, each empty for the default."""
 
 
 class FollowedHistory:
@@ -30,15 +21,13 @@ class FollowedHistory:
     def __init__(
         self,
         log: Log,
-        shown: str,
-        profile: str,
-        budget: str,
+        choice: HistoryChoice,
         *,
         lookup: ModelLookup,
         load_profile: ProfileLoader,
     ) -> None:
         self._log = log
-        self._choice = (shown, profile, budget)
+        self._choice = choice
         self._lookup = lookup
         self._load_profile = load_profile
         self._lock = threading.Lock()
@@ -66,19 +55,7 @@ class FollowedHistory:
         is_folded = any(isinstance(entry.event, Folded) for entry in entries)
         return (history.basis == "list" and is_folded) or self._follower.model != self._model
 
-    def _made(self, entries: Sequence[Entry], on_path: Sequence[Entry]) -> RequestHistory:
-        shown, profile, budget = self._choice
-        basis = "preview" if shown == "preview" else recorded_basis(entries)
-        started = entries[0].event if entries else None
-        has_settings = isinstance(started, LogStarted) and SESSION in started.meta
-        is_told = basis == "pack" and has_settings and not (profile or budget)
-        kept = session_settings(self._log.store, self._log.id).profile if is_told else None
+    def _made(self, entries: Sequence[Entry], on_path: list[Entry]) -> RequestHistory:
         self._model = self._follower.model
-        return RequestHistory(
-            basis,
-            kept or self._load_profile(profile, budget),
-            counter_for_model(self._model),
-            self._lookup,
-            on_path,
-            UNTOLD if basis == "pack" and not is_told else "",
-        )
+        plan = plan_history(self._log, entries, on_path, self._choice, self._load_profile)
+        return plan.start(self._lookup, on_path)

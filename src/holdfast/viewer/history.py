@@ -23,7 +23,7 @@ from holdfast.events import (
     Rewound,
     UsageReported,
 )
-from holdfast.messages import AssistantMessage, Usage
+from holdfast.messages import AssistantMessage, Message
 from holdfast.models.catalogue import ModelLookup
 from holdfast.numbers import grouped
 from holdfast.packing.counting.tokens import TokenCounter
@@ -31,7 +31,7 @@ from holdfast.packing.profile import Profile
 from holdfast.viewer.client_lists import ClientListWalk
 from holdfast.viewer.packs import PackWalk, WindowContents
 from holdfast.viewer.request_price import price_request
-from holdfast.viewer.sent import Basis, PlacedBlock, RequestMark, SentRequest, place_blocks
+from holdfast.viewer.sent import Basis, PlacedBlock, RequestMark, SentRequest, SideRequest, place_blocks
 from holdfast.views.transcript import FrozenTranscript, Item
 
 GATEWAY = "gateway"
@@ -72,6 +72,7 @@ class RequestHistory:
         """What a reader should know about how it was made."""
         self.profile = profile
         self.requests: list[SentRequest] = []
+        self.side_requests: list[SideRequest] = []
         self._counter = counter
         self._lookup = lookup
         self._walk: PackWalk | ClientListWalk = (
@@ -97,8 +98,8 @@ class RequestHistory:
                 entry = replace(entry, event=replace(event, origin="import"))
         if isinstance(event, AssistantReplied):
             self._add_request(entry, event)
-        elif isinstance(event, UsageReported) and not event.purpose:
-            self._add_usage(event.usage)
+        elif isinstance(event, UsageReported):
+            self._add_usage(event)
         else:
             self._marks += marks_of(event)
         self._walk.add(entry)
@@ -106,6 +107,10 @@ class RequestHistory:
     def window(self, number: int) -> list[PlacedBlock]:
         """The blocks of a request, numbered from 1, in the order sent."""
         return place_blocks(self.requests[number - 1], self._contents[number - 1].blocks())
+
+    def messages(self, number: int) -> list[Message]:
+        """The messages of a request, numbered from 1."""
+        return [block.message for block in self._contents[number - 1].blocks()]
 
     def transcript(self, number: int) -> FrozenTranscript:
         """All that had happened when a request was made, with its tools."""
@@ -127,7 +132,7 @@ class RequestHistory:
         self._reported = prompt or self._reported
         before = self.requests[-1] if self.requests else None
         idle = entry.at - before.at if before and before.at is not None and entry.at is not None else None
-        completion = 0 if usage else self._counter.message(AssistantMessage(event.parts))
+        completion = self._counter.message(AssistantMessage(event.parts))
         tokens = sum(contents.layers)
         known = self._lookup(event.model)
         price = price_request(
@@ -148,6 +153,9 @@ class RequestHistory:
             round_start=contents.round_start,
             same_blocks=contents.same,
             marks=marks,
+            common=contents.common,
+            completion=completion,
+            idle=idle,
         )
         self._contents.append(contents)
         self._transcripts.append(self._walk.transcript.view())
@@ -155,19 +163,27 @@ class RequestHistory:
         self.requests.append(request)
         self._marks = []
 
-    def _add_usage(self, usage: Usage) -> None:
-        """Usage that came after its reply."""
-        if not self.requests or self.requests[-1].usage is not None or self.basis == "preview":
+    def _add_usage(self, event: UsageReported) -> None:
+        """Usage that came after its reply, or that of a request which is no step. A preview has neither."""
+        if self.basis == "preview":
             return
-        last = self.requests[-1]
+        last = self.requests[-1] if self.requests else None
+        if last is None or last.usage is not None or event.purpose or event.usage.prompt == 0:
+            side = SideRequest(len(self.requests) + 1, event.model, event.purpose, event.usage)
+            self.side_requests.append(side)
+            return
         price = price_request(
-            self._lookup(last.model), tokens=last.tokens, common=0, idle=None, completion=0, usage=usage
+            self._lookup(last.model),
+            tokens=last.tokens,
+            common=last.common,
+            idle=last.idle,
+            completion=last.completion,
+            usage=event.usage,
         )
-        if price.is_reported:
-            self._reported = usage.prompt
-            self.requests[-1] = replace(
-                last, cached=price.cached, is_reported=True, usage=usage, dollars=price.dollars
-            )
+        self._reported = event.usage.prompt
+        self.requests[-1] = replace(
+            last, cached=price.cached, is_reported=True, usage=event.usage, dollars=price.dollars
+        )
 
 
 def marks_of(event: Event) -> list[RequestMark]:

@@ -13,14 +13,18 @@ from msgspec import Struct
 from holdfast.errors import InputError, NotFound
 from holdfast.events import Recorded, Recording
 from holdfast.log import Log
+from holdfast.messages import Json
 from holdfast.models.catalogue import ModelLookup
 from holdfast.recall import whole_text
 from holdfast.store import MemoryStore
 from holdfast.store.protocol import LogInfo, Store
 from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.figures import FollowedFigures, SessionFigures
-from holdfast.viewer.followed_history import FollowedHistory, ProfileLoader
+from holdfast.viewer.followed_history import FollowedHistory
 from holdfast.viewer.history import RequestHistory
+from holdfast.viewer.history_plan import HistoryChoice, HistoryPlan, ProfileLoader, plan_history
+from holdfast.viewer.money import fixed_prices, money_of
+from holdfast.views import path
 
 KEPT = 6
 """Histories that are kept; that of ten thousand requests takes tens of megabytes."""
@@ -42,7 +46,7 @@ class SessionLibrary:
         self._stores = stores
         self._lookup = lookup
         self._load_profile = load_profile
-        self._histories: OrderedDict[tuple[str, str, str, str], FollowedHistory] = OrderedDict()
+        self._histories: OrderedDict[tuple[str, HistoryChoice], FollowedHistory] = OrderedDict()
         self._figures: dict[str, FollowedFigures] = {}
         self._lock = threading.Lock()
 
@@ -77,11 +81,11 @@ class SessionLibrary:
         if shown not in ("recorded", "preview"):
             raise InputError(f"`{shown[:40]}` is neither `recorded` nor `preview`")
         log = self._log(id_)
-        key = (log.id, shown, profile, budget)
+        key = (log.id, HistoryChoice(shown, profile, budget))
         with self._lock:
             if key not in self._histories:
                 self._histories[key] = FollowedHistory(
-                    log, shown, profile, budget, lookup=self._lookup, load_profile=self._load_profile
+                    log, key[1], lookup=self._lookup, load_profile=self._load_profile
                 )
                 while len(self._histories) > KEPT:
                     self._histories.popitem(last=False)
@@ -104,6 +108,18 @@ class SessionLibrary:
         Log.import_recording(copy, Recording("", "", tuple(events)))
         return SessionLibrary([copy], self._lookup, self._load_profile)
 
+    def money(self, id_: str, prices: str = "", **choice: str) -> Json:
+        """What a session cost: at the prices of the models that were asked, or at those of the model `prices`."""
+        return self.money_of(id_, self.history(id_, **choice), prices)
+
+    def money_of(self, id_: str, history: RequestHistory, prices: str = "") -> Json:
+        entries = self._log(id_).entries()
+        return money_of(history, entries, path(entries), self.prices(prices))
+
+    def prices(self, name: str) -> ModelLookup:
+        """The prices of every model, or those of one where it is named."""
+        return fixed_prices(name, self._lookup) if name else self._lookup
+
     def text(self, id_: str, text_id: str) -> str:
         """A whole text of a session by the id that a cut names."""
         return whole_text(self._log(id_).store, text_id)[1]
@@ -114,6 +130,12 @@ class SessionLibrary:
                 store.info(id_)
                 return Log.open(store, id_)
         raise NotFound(f"there is no session `{id_[:100]}`")
+
+    def plan(self, id_: str, shown: str = "recorded", profile: str = "", budget: str = "") -> HistoryPlan:
+        """What a history would be made of, so that it can also be made elsewhere."""
+        log = self._log(id_)
+        choice, entries = HistoryChoice(shown, profile, budget), log.entries()
+        return plan_history(log, entries, path(entries), choice, self._load_profile)
 
 
 def _row(info: LogInfo) -> ListedSession:

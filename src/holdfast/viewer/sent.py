@@ -62,7 +62,10 @@ class SentBlock(Struct, frozen=True, gc=False):
 class SentRequest(Struct, frozen=True, gc=False):
     """`layers` are tokens by `LAYER_KINDS`, and `tokens` their sum. `cached` is in the same tokens: by the
     provider's usage where `is_reported`, else what the request has in common with the one before. `dollars` is None
-    where the model has no price. Blocks from `round_start` on belong to the current round."""
+    where the model has no price. Blocks from `round_start` on belong to the current round.
+
+    The last three are what an estimate is made of: tokens in common with the request before, tokens of the reply,
+    and the seconds since the request before, None without a clock."""
 
     number: int
     entry: str
@@ -79,6 +82,19 @@ class SentRequest(Struct, frozen=True, gc=False):
     same_blocks: int
     """How many blocks, from the first, are those of the request before."""
     marks: tuple[RequestMark, ...] = ()
+    common: int = 0
+    completion: int = 0
+    idle: float | None = None
+
+
+class SideRequest(Struct, frozen=True, gc=False):
+    """A request that is no step, by the usage that was reported for it: for a summary, of a sub-agent, or one that
+    nothing came of. `before` is the number of the step's request that came next."""
+
+    before: int
+    model: str
+    purpose: str
+    usage: Usage
 
 
 class PlacedBlock(Struct, frozen=True, gc=False):

@@ -118,7 +118,7 @@ class ProfilePacking:
             self.feed.texts += (note.index for note in fold.notes)
         packed = pack(window.view())
         layers: dict[str, int] = {layer.name: layer.tokens for layer in packed.layers if layer.messages}
-        written = [self._written.get(id(m)) or (m, _flat(m)) for m in packed.messages]
+        written = [self._written.get(id(m)) or (m, flat_message(m)) for m in packed.messages]
         self._written = {id(one[0]): one for one in written}
         return PolicyReply(join_openai(messages for _, messages in written), layers=layers)
 
@@ -128,7 +128,8 @@ class ProfilePacking:
         return self._texts.get(id)
 
 
-def _flat(message: Message) -> list[WireDict]:
+def flat_message(message: Message) -> list[WireDict]:
+    """A message as policies have it. Images of a result come after it."""
     wired = openai_message(message)
     if wired and isinstance(message, AssistantMessage) and message.calls:
         wired[0]["tool_calls"] = [

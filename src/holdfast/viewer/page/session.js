@@ -68,6 +68,8 @@ const showTimeline = (data) => {
   one("#shown").textContent = `This is ${data.shown}${data.profile ? ` (profile ${data.profile}, budget ${short(data.budget)})` : ""}.${data.remark ? ` ${data.remark}` : ""}`;
   for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = data.basis === "list";
   state(count() ? "" : "Nobody has asked a model in this session yet.");
+  one("#tabs").hidden = !count();
+  if (!count()) for (const name of panels.keys()) one(`#panel-${name}`).hidden = true;
   one("#legend").replaceChildren(...[...data.kinds, "cached"].map((kind) => {
     const item = make("li");
     item.append(make("span", "", `swatch ${kind}`), LAYERS[kind]);
