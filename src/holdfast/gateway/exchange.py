@@ -4,6 +4,7 @@ Rule: no key is in it. The only headers kept are those that say which client it 
 """
 
 from collections.abc import Iterable
+from threading import Lock
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -24,6 +25,9 @@ Retry = Literal["", "whole", "smaller"]
 """A second try after the provider refused a changed request: as the client sent it, or packed smaller."""
 
 
+TOO_LATE = "the request could not be changed in time"
+
+
 class RequestChange(Struct, kw_only=True):
     """What was done to a request. `removed` are the tokens that it has less than the client's, of which
     `removed_now` were never removed before; `fault` is a failure of ours, for which the request went as it came."""
@@ -34,6 +38,32 @@ class RequestChange(Struct, kw_only=True):
     is_folded: bool = False
     retry: Retry = ""
     fault: str = ""
+
+
+class RewriteDeadline:
+    """Until when a request waits to be changed. Either it expires, or what changes the request meets it; the first
+    of the two counts. `known` is the request with what was replaced before and nothing else, which needs no store,
+    and `removed` the tokens that it has less."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._is_met: bool | None = None
+        self.known: bytes | None = None
+        self.removed = 0
+
+    def meet(self) -> bool:
+        """Whether the request still waits; from now on it waits for as long as it takes."""
+        return self._settle(is_met=True)
+
+    def expire(self) -> bool:
+        """Whether the request need wait no more."""
+        return not self._settle(is_met=False)
+
+    def _settle(self, *, is_met: bool) -> bool:
+        with self._lock:
+            if self._is_met is None:
+                self._is_met = is_met
+            return self._is_met
 
 
 class PassedExchange(Struct, kw_only=True):
@@ -99,8 +129,9 @@ class Traffic(Protocol):
     def missed(self) -> int:
         """How many exchanges could not be recorded."""
 
-    def rewrite(self, exchange: PassedExchange) -> bytes | None:
-        """What to send in place of a request, without compression; None for the request as it came. May wait."""
+    def rewrite(self, exchange: PassedExchange, deadline: RewriteDeadline) -> bytes | None:
+        """What to send in place of a request, without compression; None for the request as it came. May wait, also
+        beyond the deadline: then `deadline.known` is sent."""
 
     def rewrite_refused(
         self, exchange: PassedExchange, status: int, reply: bytes, encoding: str

@@ -15,7 +15,14 @@ from msgspec.structs import replace
 
 from holdfast.gateway.access import AccessRules
 from holdfast.gateway.asgi import Receive, Scope, Send
-from holdfast.gateway.exchange import PassedExchange, RequestChange, Traffic, kept_headers
+from holdfast.gateway.exchange import (
+    TOO_LATE,
+    PassedExchange,
+    RequestChange,
+    RewriteDeadline,
+    Traffic,
+    kept_headers,
+)
 from holdfast.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from holdfast.gateway.metrics import PATH as METRICS_PATH
 from holdfast.gateway.metrics import GatewayMetrics
@@ -213,15 +220,17 @@ class Gateway:
 
 
 async def _rewritten(traffic: Traffic, exchange: PassedExchange) -> bytes | None:
-    """What to send in place of a request, if that is known in time: a store may be locked by another program."""
+    """What to send in place of a request, as far as that is known in time: another program may hold the store."""
     # A copy, so that what is found out too late changes nothing.
     tried = replace(exchange, change=replace(exchange.change))
-    try:
-        async with asyncio.timeout(REWRITE_SECONDS):
-            changed = await asyncio.to_thread(traffic.rewrite, tried)
-    except TimeoutError:
-        exchange.change.fault = f"it took more than {REWRITE_SECONDS:g} seconds to change the request"
-        return None
+    deadline = RewriteDeadline()
+    changing = asyncio.create_task(asyncio.to_thread(traffic.rewrite, tried, deadline))
+    done, _ = await asyncio.wait({changing}, timeout=REWRITE_SECONDS)
+    if not done and deadline.expire():
+        exchange.change.fault = TOO_LATE
+        exchange.change.removed = deadline.removed
+        return deadline.known
+    changed = await changing
     exchange.change, exchange.context = tried.change, tried.context
     return changed
 

@@ -13,7 +13,7 @@ from holdfast.config import Config
 from holdfast.errors import NotFound
 from holdfast.gateway.access import AccessRules
 from holdfast.gateway.asgi import Application, Message, Receive, Scope, Send
-from holdfast.gateway.exchange import ExchangeObserver, PassedExchange, Traffic
+from holdfast.gateway.exchange import ExchangeObserver, PassedExchange, RewriteDeadline, Traffic
 from holdfast.gateway.metrics import GatewayMetrics
 from holdfast.gateway.settings import REPLACEMENTS, GatewaySettings
 from holdfast.gateway.wires import Wire
@@ -154,11 +154,11 @@ class LateRecorder:
     def may_rewrite(self) -> bool:
         return self._recorder.may_rewrite if self._recorder else self._may_rewrite
 
-    def rewrite(self, exchange: PassedExchange) -> bytes | None:
+    def rewrite(self, exchange: PassedExchange, deadline: RewriteDeadline) -> bytes | None:
         """Waits until the recorder is loaded: what was changed once must not go unchanged."""
         self.start()
         self._thread.join()
-        return self._recorder.rewrite(exchange) if self._recorder else None
+        return self._recorder.rewrite(exchange, deadline) if self._recorder else None
 
     def rewrite_refused(
         self, exchange: PassedExchange, status: int, reply: bytes, encoding: str

@@ -5,6 +5,7 @@ of the same call comes again: in a later request, in another session that contin
 another version. So it is a log of its own: what every request must know, no single conversation can keep.
 """
 
+from collections.abc import Callable
 from threading import Lock
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from holdfast.log import Log
 from holdfast.store import Store
 from holdfast.wire.foreign_json import count
 
-REPLACED = "replaced"
+REPLACED, WITHDRAWN = "replaced", "withdrawn"
 SHORTEST_RESULT = 2_000
 """Characters of the shortest result that may be replaced: shorter ones need not be looked up."""
 
@@ -49,16 +50,22 @@ class Replacements:
         """What is sent in place of a result, if it was ever replaced."""
         if len(result.text) < SHORTEST_RESULT:
             return None
-        key = result_key(result.call_id, result.text)
         with self._lock:
-            if key not in self._by_key:
-                # Another process may have replaced it.
-                self._catch_up()
-            return self._by_key.get(key)
+            return self._by_key.get(result_key(result.call_id, result.text))
 
-    def add(self, result: ResultText, new: Replacement) -> Replacement | None:
+    def catch_up(self) -> bool:
+        """Take in what other processes replaced meanwhile; whether that was anything."""
+        with self._lock:
+            known = self._seq
+            self._catch_up()
+            return self._seq > known
+
+    def add(
+        self, result: ResultText, new: Replacement, is_waited_for: Callable[[], bool] = lambda: True
+    ) -> Replacement | None:
         """Store what is sent in place of a result, and return it; None where the store would change it, because
-        something in it looks like a secret."""
+        something in it looks like a secret. A store may be slow: where the request is not waited for any more when
+        it is stored, the result was sent whole, and what was stored is withdrawn."""
         assert len(result.text) >= SHORTEST_RESULT, "short results stay as they are"
         key = result_key(result.call_id, result.text)
         event = Noted(REPLACED, new.text, {"key": key, "saved": new.saved})
@@ -67,9 +74,11 @@ class Replacements:
             if log.stored(event) != event:
                 return None
             log.append(event)
+            if not is_waited_for():
+                log.append(Noted(WITHDRAWN, "", {"key": key}))
             self._catch_up()
             # If two processes replaced it at once, the first one counts for both.
-            return self._by_key[key]
+            return self._by_key.get(key)
 
     def begin(self) -> Log:
         """Make the log, if there is none: that it is there says that requests may have to be changed."""
@@ -94,6 +103,8 @@ class Replacements:
             if isinstance(event, Noted) and event.kind == REPLACED:
                 found = Replacement(event.text, count(event.data.get("saved")), entry.at or 0.0)
                 self._by_key.setdefault(str(event.data.get("key")), found)
+            elif isinstance(event, Noted) and event.kind == WITHDRAWN:
+                self._by_key.pop(str(event.data.get("key")), None)
 
 
 def result_key(call_id: str, text: str) -> str:

@@ -5,13 +5,14 @@ conversation is changed.
 """
 
 import logging
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.gateway.client_requests import LIST_FIELDS, ClientRequest, read_request
 from holdfast.gateway.conversations import ClientConversation, ClientConversations
-from holdfast.gateway.exchange import PassedExchange
+from holdfast.gateway.exchange import TOO_LATE, PassedExchange, RewriteDeadline
 from holdfast.gateway.folded_lists import folded_list
 from holdfast.gateway.json_spans import Span, list_spans, span_at, spliced
 from holdfast.gateway.reduction import reduced_result
@@ -38,7 +39,6 @@ class RequestContext(Struct, frozen=True):
     request: ClientRequest
     conversation: ClientConversation
     body: bytes
-    is_cold: bool
 
 
 class Rewriter:
@@ -64,7 +64,7 @@ class Rewriter:
         """Whether any request may have to be changed."""
         return self._conversations.has_changed or bool(self._replacements)
 
-    def rewrite(self, exchange: PassedExchange) -> bytes | None:
+    def rewrite(self, exchange: PassedExchange, deadline: RewriteDeadline) -> bytes | None:
         """What to send instead, without compression; None where the request goes as it came."""
         try:
             context = self._read(exchange)
@@ -72,10 +72,14 @@ class Rewriter:
                 return None
             exchange.context = context
             exchange.change.mode = context.conversation.mode
-            return self._changed(exchange, context)
+            changed = self._changed(exchange, context, deadline)
         except Exception as error:
-            self._fail(exchange, error)
-            return None
+            self._fail(exchange, f"{type(error).__name__}: {error}")
+            # What was replaced before is sent as it was sent before.
+            changed, exchange.change.removed = deadline.known, deadline.removed
+        if not deadline.meet():
+            self._fail(exchange, TOO_LATE)
+        return changed
 
     def rewrite_refused(
         self, exchange: PassedExchange, status: int, reply: bytes, encoding: str
@@ -94,7 +98,7 @@ class Rewriter:
                     exchange.change.retry = "smaller"
                     return self._folded(exchange, context)
         except Exception as error:
-            self._fail(exchange, error)
+            self._fail(exchange, f"{type(error).__name__}: {error}")
         if not exchange.change.removed:
             return None
         exchange.change.retry = "whole"
@@ -109,49 +113,63 @@ class Rewriter:
         if request is None or not request.is_list:
             return None
         conversation = self._conversations.find(request, exchange)
-        idle = exchange.at - (conversation.followed.session.log.info.last_at or exchange.at)
-        return RequestContext(request, conversation, body, is_cold=idle > cache_life(conversation.entry))
+        return RequestContext(request, conversation, body)
 
-    def _changed(self, exchange: PassedExchange, context: RequestContext) -> bytes | None:
+    def _changed(
+        self, exchange: PassedExchange, context: RequestContext, deadline: RewriteDeadline
+    ) -> bytes | None:
         if context.conversation.is_suspended:
             return None
         if context.conversation.mode == "fold":
             return self._folded(exchange, context)
-        return self._replaced(exchange, context)
+        return self._replaced(exchange, context, deadline)
 
-    def _replaced(self, exchange: PassedExchange, context: RequestContext) -> bytes | None:
+    def _replaced(
+        self, exchange: PassedExchange, context: RequestContext, deadline: RewriteDeadline
+    ) -> bytes | None:
         """The body with what was replaced before, and in `safe` with new results that are too large."""
         request, conversation = context.request, context.conversation
         if conversation.state.undoes_replacements or not conversation.keeps_replacements:
             return None
         spans = _message_spans(context)
-        changes: dict[Span, bytes] = {}
-        whole: list[ResultText] = []
-        removed = 0
-        for message, span in zip(request.messages, spans, strict=True):
-            if span[1] - span[0] < SHORTEST_RESULT:
-                continue
-            for result in filter(None, result_texts(message, request.format)):
-                known = self._replacements.get(result)
-                if known and not conversation.was_sent_whole(result, known.at):
-                    changes[span_at(context.body, result.steps, span)] = msgspec.json.encode(known.text)
-                    removed += known.saved
-                    self._keep_file(result.text)
-                elif len(result.text) >= SHORTEST_RESULT and not conversation.was_sent_whole(result):
-                    whole.append(result)
+        results = [
+            (result, span)
+            for message, span in zip(request.messages, spans, strict=True)
+            if span[1] - span[0] >= SHORTEST_RESULT
+            for result in filter(None, result_texts(message, request.format))
+        ]
+        changes, removed = self._known_changes(context, results)
+        deadline.known = spliced(context.body, changes.items()) if changes else None
+        deadline.removed = removed
+        if self._replacements.catch_up():
+            changes, removed = self._known_changes(context, results)
+        saved = 0
         if conversation.mode == "safe":
             try:
-                removed += self._reduce_new(context, spans, changes)
+                saved = self._reduce_new(context, spans, changes, deadline)
             except Exception as error:
                 # What was replaced before is sent as it was sent before, whatever happens to new results.
-                self._fail(exchange, error)
-        for result in whole:
+                self._fail(exchange, f"{type(error).__name__}: {error}")
+        for result, _ in results:
             if self._replacements.get(result) is None:
                 conversation.sends_whole(result, exchange.at)
-        if not changes:
-            return None
-        _count_removed(exchange, conversation, removed)
-        return spliced(context.body, changes.items())
+        exchange.change.removed, exchange.change.removed_now = removed + saved, saved
+        return spliced(context.body, changes.items()) if changes else None
+
+    def _known_changes(
+        self, context: RequestContext, results: Sequence[tuple[ResultText, Span]]
+    ) -> tuple[dict[Span, bytes], int]:
+        """What is sent in place of results that were replaced before, and the tokens that this saves; each result
+        is given with its message."""
+        changes: dict[Span, bytes] = {}
+        removed = 0
+        for result, span in results:
+            known = self._replacements.get(result)
+            if known and not context.conversation.was_sent_whole(result, known.at):
+                changes[span_at(context.body, result.steps, span)] = msgspec.json.encode(known.text)
+                removed += known.saved
+                self._keep_file(result.text)
+        return changes, removed
 
     def _keep_file(self, text: str) -> None:
         """Write the file that a mark names once more, if somebody has deleted it."""
@@ -161,7 +179,13 @@ class Rewriter:
             # What was sent before is sent again all the same.
             _log.warning("a whole text is in no file any more: %s", error)
 
-    def _reduce_new(self, context: RequestContext, spans: list[Span], changes: dict[Span, bytes]) -> int:
+    def _reduce_new(
+        self,
+        context: RequestContext,
+        spans: list[Span],
+        changes: dict[Span, bytes],
+        deadline: RewriteDeadline,
+    ) -> int:
         """Add what is sent in place of new results that are too large; the tokens that this saves."""
         request, conversation = context.request, context.conversation
         saved = 0
@@ -175,7 +199,7 @@ class Rewriter:
                 continue
             counter = counter_for_model(request.model)
             reduced = reduced_result(new, self._settings.largest_result, counter, self._files)
-            replacement = self._replacements.add(new.result, reduced) if reduced else None
+            replacement = self._replacements.add(new.result, reduced, deadline.meet) if reduced else None
             if replacement:
                 changes[span] = msgspec.json.encode(replacement.text)
                 saved += replacement.saved
@@ -188,12 +212,13 @@ class Rewriter:
         raw = [context.body[start:end] for start, end in spans]
         entry = conversation.entry
         binds = entry.binds_thinking if entry else request.model.startswith("claude")
+        idle = exchange.at - (conversation.followed.session.log.info.last_at or exchange.at)
         folded = folded_list(
             conversation.followed,
             request,
             raw,
             binds_thinking=binds,
-            is_free=context.is_cold or exchange.change.retry == "smaller",
+            is_free=idle > cache_life(entry) or exchange.change.retry == "smaller",
         )
         if folded is None:
             return None
@@ -206,12 +231,12 @@ class Rewriter:
         whole = span_at(context.body, (LIST_FIELDS[request.format],))
         return spliced(context.body, [(whole, folded.encoded)])
 
-    def _fail(self, exchange: PassedExchange, error: Exception) -> None:
-        _log.warning("a request goes as it came: %s", error, exc_info=_log.isEnabledFor(logging.DEBUG))
-        exchange.change.fault = f"{type(error).__name__}: {error}"
+    def _fail(self, exchange: PassedExchange, fault: str) -> None:
+        _log.warning("a request is not changed: %s", fault, exc_info=_log.isEnabledFor(logging.DEBUG))
+        exchange.change.fault = fault
         if isinstance(exchange.context, RequestContext):
             try:
-                exchange.context.conversation.switch_off(exchange.change.fault)
+                exchange.context.conversation.switch_off(fault)
             except Exception as unstored:
                 # It is off all the same; the store that would say so may be what failed.
                 _log.warning("why a session is changed no more could not be stored: %s", unstored)
@@ -230,5 +255,5 @@ def _message_spans(context: RequestContext) -> list[Span]:
 def _count_removed(exchange: PassedExchange, conversation: ClientConversation, removed: int) -> None:
     """Count what was removed: what was removed before is not counted again."""
     exchange.change.removed = max(removed, 0)
-    exchange.change.removed_now = max(removed - conversation.tokens_removed, 0)
+    exchange.change.removed_now += max(removed - conversation.tokens_removed, 0)
     conversation.tokens_removed = removed
