@@ -138,12 +138,13 @@ class ClientConversations:
         self._lock = Lock()
         self._open: dict[str, ClientConversation] = {}
         self._known: dict[str, _Identity] = {}
-        self.has_changed = settings.mode != "watch"
-        """Whether the requests of any conversation may have to be changed."""
-        for info in store.logs():
-            if info.head.source == GATEWAY and (started := _started(store, info.head.id)):
-                self._known[info.head.id] = _Identity.read(started)
-                self.has_changed = self.has_changed or _mode_at_start(started).mode != "watch"
+        self._learn()
+
+    def _learn(self) -> None:
+        """Take in the conversations of the store that are not known yet."""
+        for log in (info.head.id for info in self._store.logs() if info.head.source == GATEWAY):
+            if log not in self._known and (started := _started(self._store, log)):
+                self._known[log] = _Identity.read(started)
 
     def find(self, request: ClientRequest, exchange: PassedExchange) -> ClientConversation:
         with self._lock:
@@ -151,6 +152,21 @@ class ClientConversations:
 
     def _find(self, request: ClientRequest, exchange: PassedExchange) -> ClientConversation:
         wanted = _Identity.of(request)
+        log = self._continued(wanted, request)
+        if log is None:
+            # Another process may have begun it.
+            self._learn()
+            log = self._continued(wanted, request) or self._begin(wanted, request, exchange)
+        # The newest is last.
+        self._known[log] = self._known.pop(log)
+        found = self._conversation(log, request)
+        mode = self._settings.mode
+        if mode != found.mode == "watch" and not found.state.is_settled:
+            found.change_mode(ConversationMode(mode, why="asked for when the gateway was started"))
+        return found
+
+    def _continued(self, wanted: "_Identity", request: ClientRequest) -> str | None:
+        """The log that a request continues; None if there is none."""
         alike = [log for log, known in self._known.items() if known.fits(wanted)]
         same = [log for log in alike if self._known[log].first == wanted.first]
         if not wanted.session:
@@ -168,14 +184,7 @@ class ClientConversations:
             same.sort(
                 key=lambda log: self._conversation(log, request).followed.common_turns(request.readable)
             )
-        log = same[-1] if same else self._begin(wanted, request, exchange)
-        # The newest is last.
-        self._known[log] = self._known.pop(log)
-        found = self._conversation(log, request)
-        mode = self._settings.mode
-        if mode != "watch" and found.mode != mode and not found.state.is_settled:
-            found.change_mode(ConversationMode(mode, why="asked for when the gateway was started"))
-        return found
+        return same[-1] if same else None
 
     def _begin(self, identity: "_Identity", request: ClientRequest, exchange: PassedExchange) -> str:
         log = new_log_id()

@@ -43,8 +43,10 @@ class Replacements:
         self._lock = Lock()
         self._catch_up()
 
-    def __bool__(self) -> bool:
-        return bool(self._by_key)
+    @property
+    def have_begun(self) -> bool:
+        """Whether the log is there. It is made before any request is changed."""
+        return self._log is not None
 
     def get(self, result: ResultText) -> Replacement | None:
         """What is sent in place of a result, if it was ever replaced."""

@@ -61,8 +61,9 @@ class Rewriter:
 
     @property
     def may_rewrite(self) -> bool:
-        """Whether any request may have to be changed."""
-        return self._conversations.has_changed or bool(self._replacements)
+        """Whether any request may have to be changed. Where another gateway of this store changed one, its whole
+        texts are there; the store itself may have to be waited for."""
+        return self._replacements.have_begun or self._files.folder.exists()
 
     def rewrite(self, exchange: PassedExchange, deadline: RewriteDeadline) -> bytes | None:
         """What to send instead, without compression; None where the request goes as it came."""
