@@ -247,9 +247,10 @@ def test_which_provider_a_request_is_for(method, path, headers, wanted) -> None:
 
 
 def test_an_upstream_may_end_in_its_version() -> None:
-    assert upstream_target("http://h/v1", b"/v1/chat/completions", b"") == "http://h/v1/chat/completions"
-    assert upstream_target("http://h/v1/", b"/v1/models", b"a=1") == "http://h/v1/models?a=1"
-    assert upstream_target("http://h/x", b"/v1/models", b"") == "http://h/x/v1/models"
+    assert upstream_target("http://h/v1", b"/v1/chat/completions", b"") == b"/v1/chat/completions"
+    assert upstream_target("http://h/v1/", b"/v1/models", b"a=1") == b"/v1/models?a=1"
+    assert upstream_target("http://h/x", b"/v1/models", b"") == b"/x/v1/models"
+    assert upstream_target("https://h:1", b"/v1/models", b"") == b"/v1/models"
 
 
 @pytest.mark.parametrize("address", ["", "h", "ftp://h", "http://user@h", "http://h/?q", "http://h h"])

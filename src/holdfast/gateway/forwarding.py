@@ -47,6 +47,8 @@ OF_THE_CONNECTION = frozenset(
 """Headers that say something of one connection, not of the message."""
 
 
+MOST_REFUSAL = 1024 * 1024
+"""Bytes of a refusal that are looked at before it is passed on."""
 REFUSALS = (400, 413, 422)
 """Statuses with which a provider refuses a request for what it says."""
 ENDED = "the gateway ended before the provider answered"
@@ -98,7 +100,8 @@ class Gateway:
         if access.refusal:
             await _answer(send, route, access.status, access.refusal)
             return
-        if named.get("upgrade", "").lower() == "websocket":
+        if "upgrade" in named:
+            # The server does not read the body of such a request.
             await _answer(send, route, 426, "this gateway speaks HTTP; send the request without an upgrade")
             return
         if access.path == b"/" and scope["method"] in ("GET", "HEAD"):
@@ -121,13 +124,16 @@ class Gateway:
             change=RequestChange(),
             reply=bytearray(),
         )
-        target = upstream_target(self._upstreams[route.wire], access.path, scope.get("query_string", b""))
-        await self._pass_on(
-            httpx2.Request(scope["method"], target, headers=_kept(headers), content=body or None),
-            exchange,
-            receive,
-            send,
+        upstream = self._upstreams[route.wire]
+        request = httpx2.Request(
+            scope["method"],
+            upstream,
+            headers=_kept(headers),
+            content=body or None,
+            # Else the client would write the path in another way.
+            extensions={"target": upstream_target(upstream, access.path, scope.get("query_string", b""))},
         )
+        await self._pass_on(request, exchange, receive, send)
 
     async def _send_metrics(self, send: Send) -> None:
         waiting, missed = (self._traffic.waiting, self._traffic.missed) if self._traffic else (0, 0)
@@ -207,13 +213,17 @@ class Gateway:
         response = await self._client.send(_with_body(request, changed), stream=True)
         if exchange.context is None or response.status_code not in REFUSALS:
             return response, response.aiter_raw()
-        reply = b"".join([piece async for piece in response.aiter_raw()])
+        pieces, reply = response.aiter_raw(), b""
+        async for piece in pieces:
+            reply += piece
+            if len(reply) > MOST_REFUSAL:
+                return response, _resumed(reply, pieces)
         encoding = response.headers.get("content-encoding", "")
         again = await asyncio.to_thread(
             traffic.rewrite_refused, exchange, response.status_code, reply, encoding
         )
         if again is None:
-            return response, _one_piece(reply)
+            return response, _resumed(reply, pieces)
         await response.aclose()
         response = await self._client.send(_with_body(request, again), stream=True)
         return response, response.aiter_raw()
@@ -235,8 +245,11 @@ async def _rewritten(traffic: Traffic, exchange: PassedExchange) -> bytes | None
     return changed
 
 
-async def _one_piece(body: bytes) -> AsyncIterator[bytes]:
-    yield body
+async def _resumed(begun: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A body of which something was read already."""
+    yield begun
+    async for piece in rest:
+        yield piece
 
 
 def _with_body(request: httpx2.Request, body: bytes | None) -> httpx2.Request:
@@ -248,7 +261,9 @@ def _with_body(request: httpx2.Request, body: bytes | None) -> httpx2.Request:
         for name, value in request.headers.raw
         if name.lower() not in (b"content-length", b"content-encoding", b"host")
     ]
-    return httpx2.Request(request.method, request.url, headers=headers, content=body)
+    return httpx2.Request(
+        request.method, request.url, headers=headers, content=body, extensions=request.extensions
+    )
 
 
 def _new_client() -> httpx2.AsyncClient:

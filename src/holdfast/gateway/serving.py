@@ -1,5 +1,6 @@
 """Running the gateway: a socket, the server, and its end."""
 
+import asyncio
 import contextlib
 import errno
 import logging
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from holdfast.errors import InputError
 from holdfast.gateway.asgi import Application
@@ -16,6 +18,8 @@ from holdfast.gateway.asgi import Application
 MOST_CONNECTIONS = 1_000
 UNFINISHED = "returned without completing response"
 """What uvicorn says of a reply without an end."""
+HEAD_SECONDS = 30.0
+"""How long a client may take to send the head of a request, and before that to begin its first one."""
 LAST_SECONDS = 5
 """How long requests that are under way may take when the server ends."""
 
@@ -40,6 +44,38 @@ def open_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
+class ClientConnection(HttpToolsProtocol):
+    """A connection as uvicorn has it, but for two things: it is closed if no request comes, or only the beginning
+    of one, and what comes behind a body is not taken for a header."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._start()
+
+    def on_headers_complete(self) -> None:
+        self._stop()
+        super().on_headers_complete()
+        self.headers = []
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def _start(self) -> None:
+        self._stop()
+        self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
 class Server(uvicorn.Server):
     """Serves an application. It says when it has started, and for how many requests it waits at its end; it can be
     told to end."""
@@ -59,6 +95,7 @@ class Server(uvicorn.Server):
             server_header=False,
             date_header=False,
             ws="none",
+            http=ClientConnection,
             limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=LAST_SECONDS,

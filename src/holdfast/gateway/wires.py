@@ -22,6 +22,7 @@ DEFAULT_UPSTREAMS: Mapping[Wire, str] = {
 }
 
 _GENERATE = re.compile(r"/v1(?:beta|alpha)?/(?:models|tunedModels)/([^/]+):(?:streamG|g)enerateContent")
+_HOST = re.compile(r"^https?://[^/]+")
 _VERSION = re.compile(r"/v1(?:beta|alpha)?$")
 
 
@@ -56,13 +57,12 @@ def model_in_path(path: str) -> str:
     return found[1] if found else ""
 
 
-def upstream_target(upstream: str, path: bytes, query: bytes) -> str:
-    """The address of a request at its provider. An upstream may end in the version that the path begins with."""
-    base = upstream.rstrip("/")
+def upstream_target(upstream: str, path: bytes, query: bytes) -> bytes:
+    """What a request asks its provider for. An upstream may end in the version that the path begins with."""
+    base = _HOST.sub("", upstream.rstrip("/"))
     if (version := _VERSION.search(base)) and path.startswith(version[0].encode() + b"/"):
         base = base[: version.start()]
-    target = base + path.decode("latin-1")
-    return f"{target}?{query.decode('latin-1')}" if query else target
+    return base.encode() + path + (b"?" + query if query else b"")
 
 
 def check_upstream(wire: Wire, address: str) -> str:
