@@ -1,5 +1,6 @@
 """What a client may send that is not quite HTTP, or that takes too long: refused, or passed on as it is."""
 
+import gzip
 import socket
 import threading
 from collections.abc import Iterator
@@ -8,8 +9,8 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-from gateway.client_lists import body, first_turn, long_text
-from gateway.gateway_server import gateway_before
+from gateway.client_lists import body, first_turn, long_text, send
+from gateway.gateway_server import gateway_before, remarks
 from gateway.upstream_server import upstream
 from holdfast.gateway import forwarding, serving
 from holdfast.store import MemoryStore
@@ -17,6 +18,7 @@ from holdfast.store import MemoryStore
 HOST = b"host: 127.0.0.1\r\n"
 POST = b"POST /v1/messages HTTP/1.1\r\n" + HOST
 CHUNKS = b"3\r\nabc\r\n0\r\n\r\n"
+KEY = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-AbCdEfGA"
 
 
 def answer_to(gateway: str, sent: bytes) -> bytes:
@@ -141,3 +143,18 @@ def test_a_refusal_without_end_is_passed_on_as_it_comes(tmp_path) -> None:
             size += len(piece)
             if size > 2 * forwarding.MOST_REFUSAL:
                 break
+
+
+def test_a_compressed_error_is_noted_in_words_and_without_the_key() -> None:
+    said = f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}'
+    store = MemoryStore()
+    told = [("content-encoding", "gzip"), ("content-type", "application/json")]
+    with (
+        upstream(gzip.compress(said.encode()), 401, told) as (url, _),
+        gateway_before(url, store) as gateway,
+    ):
+        reply = send(gateway, "openai", body("openai", [{"role": "user", "content": "Hi."}]))
+    assert reply.text == said
+    (noted,) = remarks(store, "provider")
+    assert noted.text.startswith('HTTP 401: {"error": {"message": "Incorrect API key provided: ')
+    assert KEY not in noted.text

@@ -15,7 +15,7 @@ from holdfast.events import AssistantReplied, Noted
 from holdfast.gateway.client_requests import read_request
 from holdfast.gateway.conversations import REQUEST, ClientConversation, ClientConversations
 from holdfast.gateway.exchange import ExchangeObserver, PassedExchange, RecordedExchange
-from holdfast.gateway.replies import plain_bytes, read_reply
+from holdfast.gateway.replies import error_text, plain_bytes, read_reply
 from holdfast.gateway.rewriting import RequestContext, Rewriter, cache_life
 from holdfast.gateway.settings import GatewaySettings
 from holdfast.gateway.text_files import TextFiles
@@ -117,7 +117,7 @@ class TrafficRecorder:
             why = exchange.no_answer or "the client left before the provider answered"
             followed.record_remark(Noted("provider", redacted_line(why)))
         elif exchange.status != 200:
-            said = redacted_line(exchange.reply[:4_000].decode("utf-8", "replace"))
+            said = redacted_line(error_text(exchange))
             followed.record_remark(Noted("provider", f"HTTP {exchange.status}: {said}"))
         elif not exchange.is_whole:
             who = "the provider broke off" if exchange.is_broken_off else "the client left"

@@ -48,6 +48,14 @@ def plain_bytes(body: bytes | bytearray, encoding: str) -> bytes:
     return bytes(plain)
 
 
+def error_text(exchange: PassedExchange) -> str:
+    """What a provider says in place of a reply; nothing where its compression cannot be read."""
+    try:
+        return plain_bytes(exchange.reply, exchange.reply_encoding)[:4_000].decode("utf-8", "replace")
+    except httpx2.DecodingError:
+        return ""
+
+
 def read_reply(exchange: PassedExchange, calls: CallNames) -> AssistantReplied | None:
     """The reply of an exchange; None where there is none, or none that can be read. `calls` are those before it."""
     if exchange.status != 200 or exchange.route.format is None:
