@@ -82,7 +82,7 @@ class TrafficRecorder:
             recorded = RecordedExchange(exchange=exchange)
             try:
                 recorded = self._write(exchange)
-            except Exception as error:  # Whatever it was, the next exchange is recorded.
+            except BaseException as error:  # Whatever it was, the next exchange is recorded.
                 self.missed += 1
                 _warn("an exchange could not be recorded", error)
             self._tell(recorded)
@@ -93,7 +93,7 @@ class TrafficRecorder:
         for observer in self._observers:
             try:
                 observer.observe(recorded)
-            except Exception as error:  # What is recorded stays recorded.
+            except BaseException as error:  # What is recorded stays recorded.
                 _warn("an exchange could not be observed", error)
 
     def _write(self, exchange: PassedExchange) -> RecordedExchange:
@@ -176,6 +176,6 @@ class TrafficRecorder:
             conversation.switch_off("the provider reads less from its cache since requests are changed")
 
 
-def _warn(what: str, error: Exception) -> None:
+def _warn(what: str, error: BaseException) -> None:
     """In a sentence; the traceback is for those who ask for it."""
     _log.warning("%s: %s: %s", what, type(error).__name__, error, exc_info=_log.isEnabledFor(logging.DEBUG))

@@ -1,7 +1,7 @@
 """What is sent in place of a client's request, by the mode of its conversation.
 
 Rule: it fails open. Whatever goes wrong here, the request is sent as it came, and no later request of its
-conversation is changed.
+conversation is changed. That includes what is no `Exception`: a library in Rust raises such when it fails.
 """
 
 import logging
@@ -74,7 +74,7 @@ class Rewriter:
             exchange.context = context
             exchange.change.mode = context.conversation.mode
             changed = self._changed(exchange, context, deadline)
-        except Exception as error:
+        except BaseException as error:
             self._fail(exchange, f"{type(error).__name__}: {error}")
             # What was replaced before is sent as it was sent before.
             changed, exchange.change.removed = deadline.known, deadline.removed
@@ -98,7 +98,7 @@ class Rewriter:
                 if isinstance(error, Overflowed) and context.conversation.followed.report_error(error):
                     exchange.change.retry = "smaller"
                     return self._folded(exchange, context)
-        except Exception as error:
+        except BaseException as error:
             self._fail(exchange, f"{type(error).__name__}: {error}")
         if not exchange.change.removed:
             return None
@@ -148,7 +148,7 @@ class Rewriter:
         if conversation.mode == "safe":
             try:
                 saved = self._reduce_new(context, spans, changes, deadline)
-            except Exception as error:
+            except BaseException as error:
                 # What was replaced before is sent as it was sent before, whatever happens to new results.
                 self._fail(exchange, f"{type(error).__name__}: {error}")
         for result, _ in results:
@@ -238,7 +238,7 @@ class Rewriter:
         if isinstance(exchange.context, RequestContext):
             try:
                 exchange.context.conversation.switch_off(fault)
-            except Exception as unstored:
+            except BaseException as unstored:
                 # It is off all the same; the store that would say so may be what failed.
                 _log.warning("why a session is changed no more could not be stored: %s", unstored)
 
