@@ -747,3 +747,16 @@ def test_recorded_work_loses_less_than_one_stretch_per_megabyte_to_no_reason():
                         hits += len(find_secrets(text))
     assert size > 1_000_000
     assert hits / size * 1e6 <= 1
+
+
+@pytest.mark.slow
+def test_threads_that_need_the_scanner_at_once_load_it_once() -> None:
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from holdfast.redaction import kingfisher, redact
+with ThreadPoolExecutor(4) as threads:
+    list(threads.map(redact, ["key = Zk3mVq9Xw2Lr8Tb5Nc7Hd4Js6Pf1Gy0A%d" % n for n in range(4)]))
+print(kingfisher._load.cache_info().misses)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"

@@ -7,11 +7,13 @@ scans, which needs no network (its validators, which do, are not imported).
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from holdfast.redaction.randomness import is_random_run
 from holdfast.redaction.secret_rule import SecretSpan
 
+_loading = Lock()
 _HASH = re.compile(r"[0-9a-fA-F-]{32,}")
 _ASSIGNED = re.compile(
     r"[=:>|,](?<!sha1.)(?<!sha256.)(?<!sha512.)(?<!commit.)[\"'`= ]{0,5}[0-9a-fA-F-]{32,}(?![0-9A-Za-z])"
@@ -28,7 +30,7 @@ def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
     """
     if not any(map(is_random_run, runs)) and not _has_assigned_hash(text, runs):
         return
-    scanner, _ = _load()
+    scanner, _ = _loaded()
     if scanner is None:
         return
     data = text.encode("utf-8", "replace").replace(b"-----BEGIN", b"          ")
@@ -57,14 +59,20 @@ def _is_document(found: str) -> bool:
 
 def kingfisher_problem() -> str:
     """Why Kingfisher cannot be used here; empty where it can. Loads it."""
-    return _load()[1]
+    return _loaded()[1]
+
+
+def _loaded() -> tuple[Any, str]:
+    """The scanner, loaded once: threads that each load it take as many times as long."""
+    with _loading:
+        return _load()
 
 
 @cache
 def _load() -> tuple[Any, str]:
     """The scanner, or None and why there is none."""
     try:
-        # Loaded late: it takes half a second. Two threads at once load it twice, without harm.
+        # Loaded late: it takes half a second.
         from kingfisher_sdk import Scanner as KingfisherScanner  # noqa: PLC0415
 
         return KingfisherScanner(), ""
