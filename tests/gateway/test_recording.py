@@ -288,3 +288,17 @@ def test_a_reply_that_the_provider_breaks_off_is_broken_off_for_the_client(caplo
     (remark,) = remarks(store, "provider")
     assert remark.text == "the provider broke off before the reply was whole"
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("kept", [{"previous_response_id": "resp_1"}, {"conversation": {"id": "conv_1"}}])
+@pytest.mark.parametrize("mode", ["watch", "safe", "fold"])
+def test_what_continues_a_history_kept_at_the_provider_passes_and_is_not_recorded(
+    tmp_path, kept, mode
+) -> None:
+    """The list is only what is new, and would be taken for a history that was cut short."""
+    store = MemoryStore()
+    sent = body("responses", [said("responses", "user", "Go on.")], **kept)
+    with upstream() as (url, seen), gateway_before(url, store, files=tmp_path, mode=mode) as gateway:
+        send(gateway, "responses", sent)
+    assert seen.requests[0].body == sent
+    assert [info for info in store.logs() if info.head.source == GATEWAY] == []

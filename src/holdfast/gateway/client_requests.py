@@ -32,6 +32,8 @@ CONTINUED = (
 )
 """How clients begin a list of messages after they summarized the one before."""
 
+KEPT_ELSEWHERE = ("previous_response_id", "conversation")
+"""Fields that name a history at the provider, to which a request only adds."""
 
 _REMINDER = re.compile(r"<(system-reminder|environment_context)>.*?</\1>", re.DOTALL)
 
@@ -89,7 +91,7 @@ def read_request(
     if format_ == "gemini":
         prompt = obj(given.get("systemInstruction") or given.get("system_instruction"))
         system = "\n".join(text(obj(part).get("text")) for part in items(prompt.get("parts")))
-    if not messages or given.get("previous_response_id"):
+    if not messages or any(given.get(name) for name in KEPT_ELSEWHERE):
         return None
     wire_tools = items(given.get("tools"))
     return ClientRequest(
