@@ -153,7 +153,8 @@ def thinking_work(steps: int) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.slow
-def test_bound_thinking_is_never_sent_behind_other_messages(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("name", ["claude-next-9", "us.anthropic.claude-next-9-v1:0"])
+def test_bound_thinking_is_never_sent_behind_other_messages(tmp_path, monkeypatch, name) -> None:
     monkeypatch.setattr(rewriting, "DEFAULT_LIFE", 0.0)
     store = MemoryStore()
     settings = {"files": tmp_path, "mode": "fold", "budget": 40_000}
@@ -161,7 +162,7 @@ def test_bound_thinking_is_never_sent_behind_other_messages(tmp_path, monkeypatc
     answer = said("anthropic", "assistant", "It is 4711.")
     asked = [*lists[-1], {**answer, "content": [THOUGHT, {"type": "text", "text": "It is 4711."}]}]
     asked.append(said("anthropic", "user", "Are you sure?"))
-    model = {"model": "claude-next-9", "stream": True}
+    model = {"model": name, "stream": True}
     with upstream() as (url, seen), gateway_before(url, store, **settings) as gateway:
         for messages in (*lists[:20], asked):
             httpx2.post(gateway + "/v1/messages", content=body("anthropic", messages, **model), timeout=30)

@@ -212,7 +212,7 @@ class Rewriter:
         spans = _message_spans(context)
         raw = [context.body[start:end] for start, end in spans]
         entry = conversation.entry
-        binds = entry.binds_thinking if entry else request.model.startswith("claude")
+        binds = entry.binds_thinking if entry else "claude" in request.model
         idle = exchange.at - (conversation.followed.session.log.info.last_at or exchange.at)
         folded = folded_list(
             conversation.followed,
