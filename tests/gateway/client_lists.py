@@ -104,3 +104,24 @@ def result_in(format_: str, message: dict[str, Any]) -> str:
             return message["output"]
         case _:
             return message["parts"][0]["functionResponse"]["response"]["output"]
+
+
+def parallel_step(format_: str, number: int, results: list[str]) -> list[dict[str, Any]]:
+    """A reply with a call for each result, which come in the reverse order."""
+    steps = [
+        step(format_, number * 10 + n, "Bash", {"command": f"make {n}"}, text)
+        for n, text in enumerate(results)
+    ]
+    calls, answers = ([pair[side] for pair in steps] for side in (0, 1))
+    match format_:
+        case "openai":
+            joined = [call for message in calls for call in message["tool_calls"]]
+            return [{**calls[0], "tool_calls": joined}, *reversed(answers)]
+        case "responses":
+            return [*calls, *reversed(answers)]
+    key = "content" if format_ == "anthropic" else "parts"
+    parts = [[part for message in side for part in message[key]] for side in (calls, answers)]
+    for n, (call, answer) in enumerate(zip(*parts, strict=True)):
+        if format_ == "gemini":
+            call["functionCall"]["id"] = answer["functionResponse"]["id"] = f"g{number}_{n}"
+    return [{**calls[0], key: parts[0]}, {**answers[0], key: parts[1][::-1]}]

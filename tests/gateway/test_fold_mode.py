@@ -11,7 +11,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.client_lists import FORMATS, LISTS, body, list_in, long_text, said, send, step
+from gateway.client_lists import (
+    FORMATS,
+    LISTS,
+    body,
+    list_in,
+    long_text,
+    parallel_step,
+    said,
+    send,
+    step,
+)
 from gateway.gateway_server import gateway_before, remarks
 from gateway.upstream_server import upstream
 from holdfast.events import Folded
@@ -104,6 +114,20 @@ def test_a_history_that_fits_goes_as_it_came(tmp_path) -> None:
     with upstream() as (url, seen), gateway_before(url, MemoryStore(), **settings) as gateway:
         send(gateway, "anthropic", sent)
     assert seen.requests[0].body == sent
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_results_in_another_order_than_their_calls_stay_as_they_are(tmp_path, format_) -> None:
+    settings = {"files": tmp_path, "mode": "fold", "budget": BUDGET}
+    first = [said(format_, "user", "Check both."), *parallel_step(format_, 1, ["one", "two", "three"])]
+    second = [*first, *parallel_step(format_, 2, [long_text(name="four"), "five"])]
+    with upstream() as (url, seen), gateway_before(url, MemoryStore(), **settings) as gateway:
+        for messages in (first, second):
+            send(gateway, format_, body(format_, messages))
+    assert seen.requests[0].body == body(format_, first)
+    sent = list_in(format_, seen.requests[1].body)
+    assert sent != second
+    assert sent[: len(first)] == first
 
 
 @pytest.mark.slow

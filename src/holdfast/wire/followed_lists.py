@@ -4,6 +4,7 @@ Rule: what is sent unchanged is the list's own message, and each of these is sen
 """
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Generic, TypeVar
 
 import msgspec
@@ -60,6 +61,7 @@ class FollowedList(Generic[M]):
         self, sent: Sequence[Message], translate: Callable[[Message], list[M]], *, compares_thinking: bool
     ) -> list[M]:
         """Our messages as the list's: its own where all of one is sent as it was, the others translated."""
+        sent = self._in_order(sent)
         keys = [_key(message) for message in sent]
         by_first: dict[bytes, list[_Original[M]]] = {}
         for original in reversed(self._originals):
@@ -82,6 +84,17 @@ class FollowedList(Generic[M]):
             written += found.group
             at += len(found.keys)
         return written
+
+    def _in_order(self, sent: Sequence[Message]) -> list[Message]:
+        """Our messages with results in the order of the list: a pack has them in that of their calls."""
+        results = (event for event in self.events if isinstance(event, ToolReturned))
+        places = {result.call_id: place for place, result in enumerate(results)}
+        ordered: list[Message] = []
+        for _, run in groupby(sent, key=lambda message: isinstance(message, ToolMessage)):
+            ordered += sorted(
+                run, key=lambda m: places.get(m.call_id, 0) if isinstance(m, ToolMessage) else 0
+            )
+        return ordered
 
 
 def turn_message(turn: Turn) -> Message:
