@@ -26,7 +26,7 @@ from gateway.gateway_server import gateway_before, remarks
 from gateway.upstream_server import upstream
 from holdfast.events import Folded
 from holdfast.gateway import rewriting
-from holdfast.gateway.conversations import MODE, REQUEST
+from holdfast.gateway.conversations import MODE, REQUEST, ClientConversation
 from holdfast.log import Log
 from holdfast.packing.validator import check
 from holdfast.store import MemoryStore, SqliteStore, Store
@@ -163,6 +163,20 @@ def test_a_request_that_is_too_long_after_all_is_packed_smaller(tmp_path, format
     sizes = [len(request.body) for request in server.requests]
     assert sizes[1] < sizes[0]
     assert [remark.data["retry"] for remark in remarks(store, REQUEST)] == ["smaller"]
+
+
+def test_a_refusal_of_a_change_that_removed_nothing_is_tried_whole_too(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(ClientConversation, "tokens_of", lambda *_: 0)
+    store = MemoryStore()
+    settings = {"files": tmp_path, "mode": "fold", "budget": BUDGET}
+    sent = body("openai", work("openai", 9)[-1], stream=True)
+    with (
+        serving(Failure(kind="refused"), Script()) as server,
+        gateway_before(server.url, store, **settings) as gateway,
+    ):
+        assert send(gateway, "openai", sent).status_code == 200
+    assert [request.body == sent for request in server.requests] == [False, True]
+    assert [remark.data["retry"] for remark in remarks(store, REQUEST)] == ["whole"]
 
 
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"}

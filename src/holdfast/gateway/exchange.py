@@ -79,6 +79,8 @@ class PassedExchange(Struct, kw_only=True):
     body_encoding: str = ""
     change: RequestChange
     context: object = None
+    is_changed: bool = False
+    """Whether something else than `body` was sent."""
     status: int = 0
     reply_type: str = ""
     reply_encoding: str = ""

@@ -210,6 +210,7 @@ class Gateway:
             response = await self._client.send(request, stream=True)
             return response, response.aiter_raw()
         changed = await _rewritten(traffic, exchange)
+        exchange.is_changed = changed is not None
         response = await self._client.send(_with_body(request, changed), stream=True)
         if exchange.context is None or response.status_code not in REFUSALS:
             return response, response.aiter_raw()

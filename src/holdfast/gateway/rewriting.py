@@ -100,7 +100,7 @@ class Rewriter:
                     return self._folded(exchange, context)
         except BaseException as error:
             self._fail(exchange, f"{type(error).__name__}: {error}")
-        if not exchange.change.removed:
+        if not exchange.is_changed:
             return None
         exchange.change.retry = "whole"
         context.conversation.is_suspended = True
