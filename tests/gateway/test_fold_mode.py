@@ -130,6 +130,31 @@ def test_results_in_another_order_than_their_calls_stay_as_they_are(tmp_path, fo
     assert sent[: len(first)] == first
 
 
+PDF = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}}
+PDF_PART = {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0="}}
+
+
+@pytest.mark.parametrize(
+    ("format_", "key", "file"), [("anthropic", "content", PDF), ("gemini", "parts", PDF_PART)]
+)
+def test_a_file_beside_a_result_that_is_shortened_stays(tmp_path, format_, key, file) -> None:
+    """No log can hold it, so a message that is written anew would lack it."""
+    settings = {"files": tmp_path, "mode": "fold", "budget": BUDGET}
+    first = [
+        said(format_, "user", "Read it."),
+        *parallel_step(format_, 1, [long_text(), "The file is below."]),
+    ]
+    first[-1][key].append(file)
+    second = [*first, *step(format_, 9, "Bash", {"command": "make"}, "fine")]
+    with upstream() as (url, seen), gateway_before(url, MemoryStore(), **settings) as gateway:
+        for messages in (first, second):
+            send(gateway, format_, body(format_, messages))
+    before, after = (list_in(format_, request.body) for request in seen.requests)
+    assert before != first
+    assert before[-1][key][-1] == file
+    assert is_prefix(before, after)
+
+
 @pytest.mark.slow
 def test_system_messages_of_a_chat_stay_in_front_as_they_were(tmp_path) -> None:
     prompts = [{"role": "system", "content": "Be  brief."}, {"role": "developer", "content": "Use tools."}]

@@ -14,7 +14,8 @@ from holdfast.gateway.client_requests import ClientRequest
 from holdfast.messages import Json
 from holdfast.packing.validator import Violation, check
 from holdfast.wire.content_blocks import SYSTEM_ROLES, FormatName, WireDict
-from holdfast.wire.foreign_json import items, obj
+from holdfast.wire.foreign_json import Losses, items, obj
+from holdfast.wire.message_lists import grouped_events
 
 THINKING = ("thinking", "redacted_thinking")
 MARKED_MESSAGES = 3
@@ -50,7 +51,7 @@ def folded_list(
     if packed.unread:
         return None
     sent = _sent_messages(packed, request, raw, thoughtless=packed.folded_at if is_bound else 0)
-    sent = _with_cache_marks(_joined(sent, request.format), request)
+    sent = _with_cache_marks(_with_files(_joined(sent, request.format), request), request)
     if [one.raw for one in sent] == list(raw):
         return None
     _check(request, [one.message for one in sent])
@@ -157,6 +158,40 @@ def _joined(sent: Sequence[_SentMessage], format_: FormatName) -> list[_SentMess
             both.sort(key=lambda block: obj(block).get("type") != "tool_result")
         joined[-1] = _SentMessage({**one.message, key: both})
     return joined
+
+
+def _with_files(sent: list[_SentMessage], request: ClientRequest) -> list[_SentMessage]:
+    """Messages of ours with what no log can hold, such as a PDF, if the client has it beside the same results."""
+    if request.format not in ("anthropic", "gemini"):
+        return sent
+    key = "content" if request.format == "anthropic" else "parts"
+    own = {id_: at for at, one in enumerate(sent) if not one.raw for id_ in _result_ids(one.message, key)}
+    for message in map(obj, request.messages):
+        places = [own[id_] for id_ in _result_ids(message, key) if id_ in own]
+        if not places:
+            continue
+        there = _blocks(sent[max(places)].message, key)
+        files = [
+            block
+            for block in items(message.get(key))
+            if block not in there and _is_unheld({**message, key: [block]}, key, request.format)
+        ]
+        if files:
+            sent[max(places)] = _SentMessage({**sent[max(places)].message, key: [*there, *files]})
+    return sent
+
+
+def _result_ids(message: WireDict, key: str) -> list[str]:
+    blocks = [obj(block) for block in items(message.get(key))]
+    found = [block.get("tool_use_id") or obj(block.get("functionResponse")).get("id") for block in blocks]
+    return [id_ for id_ in found if isinstance(id_, str)]
+
+
+def _is_unheld(message: WireDict, key: str, format_: FormatName) -> bool:
+    """Whether a log cannot hold the only block of a message, which is no result."""
+    losses = Losses()
+    list(grouped_events([message], format_, losses))
+    return not _result_ids(message, key) and bool(losses.sentences())
 
 
 def _with_cache_marks(sent: list[_SentMessage], request: ClientRequest) -> list[_SentMessage]:
