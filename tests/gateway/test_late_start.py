@@ -120,3 +120,20 @@ def test_nothing_on_the_way_to_the_first_byte_loads_what_records(imports: str, u
     code = f"import sys, {imports}; print(sorted(set({unwanted.split()}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "loaded"), [("watch", "0"), ("safe", "1")])
+def test_what_looks_for_secrets_is_loaded_before_the_first_large_result(mode: str, loaded: str) -> None:
+    code = f"""
+from pathlib import Path
+from holdfast.gateway.recorder import TrafficRecorder
+from holdfast.gateway.settings import GatewaySettings
+from holdfast.gateway.text_files import TextFiles
+from holdfast.redaction import kingfisher
+from holdfast.store import MemoryStore
+TrafficRecorder(MemoryStore(), GatewaySettings({mode!r}), TextFiles(Path("/nowhere")), lambda _: None).close()
+print(kingfisher._load.cache_info().currsize)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == loaded

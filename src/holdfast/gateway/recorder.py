@@ -22,6 +22,7 @@ from holdfast.gateway.text_files import TextFiles
 from holdfast.messages import ToolCall
 from holdfast.models.catalogue import ModelLookup, request_cost
 from holdfast.models.errors import redacted_line
+from holdfast.redaction.kingfisher import kingfisher_problem
 from holdfast.store import Store
 
 MOST_WAITING = 128 * 1024 * 1024
@@ -46,6 +47,7 @@ class TrafficRecorder:
         self._rewriter = rewriter
         self.rewrite, self.rewrite_refused = rewriter.rewrite, rewriter.rewrite_refused
         self._files = files
+        self._loads_scanner = settings.mode != "watch"
         self._lookup = lookup
         self._observers = observers
         self._waiting: queue.SimpleQueue[PassedExchange | None] = queue.SimpleQueue()
@@ -78,6 +80,9 @@ class TrafficRecorder:
         self._thread.join()
 
     def _work(self) -> None:
+        if self._loads_scanner:
+            # Else the first large result would wait for it, on a machine's first use for seconds.
+            kingfisher_problem()
         while (exchange := self._waiting.get()) is not None:
             recorded = RecordedExchange(exchange=exchange)
             try:
