@@ -57,6 +57,41 @@ def test_spans_of_lists_and_objects() -> None:
     assert [text[slice(*span)] for span in list_spans(text, object_spans(text)["a"])] == [b"1", b'"two"']
 
 
+SPACE = st.text(" \t\r\n", max_size=2)
+ODD_TEXTS = [r'"\""', r'"\\"', r'"\u0000"', r'"\ud83d\ude00"', r'"\/é}]{[:,"', '"\x7f"', '""', '"\u2028"']
+ODD_NUMBERS = ["-0", "1.0", "1e5", "-1E-7", "1.0000000000000000000001", "123456789012345678901234567890"]
+SCALARS = st.sampled_from([*ODD_TEXTS, *ODD_NUMBERS, "null", "true", "false"])
+
+
+def written(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Lists and objects as a client may write them, with keys in odd escapes, and some of them twice."""
+    padded = st.tuples(SPACE, inner, SPACE).map("".join)
+    keys = st.tuples(SPACE, st.sampled_from([*ODD_TEXTS, '"a"', r'"\u0061"']), SPACE).map("".join)
+    pairs = st.tuples(keys, padded).map(":".join)
+    lists = st.lists(padded, max_size=4).map(lambda values: f"[{','.join(values)}]")
+    return lists | st.lists(pairs, max_size=4).map(lambda values: f"{{{','.join(values)}}}")
+
+
+@given(st.recursive(SCALARS, written, max_leaves=12), SPACE, SPACE)
+def test_a_value_is_found_as_any_reader_reads_it_or_not_at_all(text, before, after) -> None:
+    """Two keys that are one, however they are escaped, are an error wherever a path leads through them."""
+    whole = (before + text + after).encode()
+    value = json.loads(whole)
+    for path in texts_with_paths(value):
+        try:
+            start, end = span_at(whole, path)
+        except SpanError:
+            assert has_key_twice(whole)
+        else:
+            assert json.loads(whole[start:end]) == value_at(value, path)
+
+
+def has_key_twice(text: bytes) -> bool:
+    found: list[bool] = []
+    json.loads(text, object_pairs_hook=lambda pairs: found.append(len(dict(pairs)) < len(pairs)))
+    return any(found)
+
+
 @pytest.mark.parametrize(
     ("text", "path"),
     [
