@@ -14,6 +14,8 @@ from holdfast import (
     Agent,
     Done,
     HoldfastError,
+    Notice,
+    Replied,
     RunLimits,
     ScriptedModel,
     Session,
@@ -23,6 +25,7 @@ from holdfast import (
     run_sync,
     tool,
 )
+from holdfast.agents.outcomes import End
 from holdfast.events import AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Image, Text
 from holdfast.store import SqliteStore
@@ -186,6 +189,62 @@ def test_an_interruption_from_another_thread_ends_a_run(is_coroutine) -> None:
     assert isinstance(end, Stop)
     assert end.reason == "interrupted"
     assert time.monotonic() - started < 50
+
+
+def test_an_interruption_before_a_run_ends_it_as_it_begins_and_no_other() -> None:
+    made = agent("One.", "Two.")
+    made.interrupt()
+    end = run_sync(made, "Look.")
+    assert isinstance(end, Stop)
+    assert end.reason == "interrupted"
+    assert not made.model.requests
+    assert run_sync(made) == Done("One.")
+
+    async def interrupted_task() -> End:
+        task = asyncio.create_task(run(made, "Again."))
+        made.interrupt()
+        return await task
+
+    assert isinstance(asyncio.run(interrupted_task()), Stop)
+    assert run_sync(made) == Done("Two.")
+
+
+def test_an_interruption_of_a_run_that_ends_does_not_reach_the_next() -> None:
+    def interrupt(notice: Notice) -> None:
+        if isinstance(notice, Replied):
+            made.interrupt()
+
+    made = agent("One.", "Two.", watch=interrupt)
+    assert run_sync(made, "Look.") == Done("One.")
+    assert run_sync(made, "Look again.") == Done("Two.")
+
+
+def test_a_watch_that_raises_is_logged_and_changes_nothing(caplog) -> None:
+    told: list[str] = []
+
+    @tool
+    def read(number: int) -> str:
+        """Read."""
+        return "\n".join(f"page {number} line {n}: value {number * 1000 + n}" for n in range(60))
+
+    def watch(notice: Notice) -> None:
+        told.append(type(notice).__name__)
+        raise ValueError("the screen is gone")
+
+    calls = [[ToolCall(f"c{number}", "read", {"number": number})] for number in range(24)]
+    made = Agent(
+        ScriptedModel(*calls, "", "Done."),
+        [read],
+        session=Session(budget="16k"),
+        watch=watch,
+        summarizer=ScriptedModel(*["It read."] * 9),
+    )
+    assert run_sync(made, "Read.") == Done("Done.")
+    assert sum(isinstance(event, ToolReturned) for event in events(made)) == 24
+    kinds = {"StepBegan", "TextDelta", "ReplyCompleted", "Replied", "CallStarted", "CallFinished", "FoldMade"}
+    assert {*told} >= {*kinds, "Reminded"}
+    assert len(caplog.records) == len(told)
+    assert "`watch` failed at StepBegan" in caplog.text
 
 
 INTERRUPTED_PROGRAM = """

@@ -5,6 +5,7 @@ calls repeat, whether someone interrupts. Of an interrupted reply only its text 
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from holdfast.agents.model_choice import model_profile, named_model
 from holdfast.agents.model_requests import RequestSettings, run_unless_interrupted
 from holdfast.agents.notices import (
     FoldMade,
+    Notice,
     Reminded,
     Replied,
     StepBegan,
@@ -62,6 +64,8 @@ from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
 INTERRUPTED = "interrupted"
+
+_log = logging.getLogger(__name__)
 
 current_call: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the call that runs. It is set when a call starts, and the tool that runs inherits it."""
@@ -204,22 +208,22 @@ class Agent:
     def interrupt(self) -> None:
         """End the run as soon as the log is valid: the text of a reply so far is kept, and tools are stopped.
 
-        May be called from another thread, or from a signal handler.
+        Without a run, the next one ends as it begins. May be called from another thread, or from a signal handler.
         """
-        loop = self._loop
-        if loop is None or loop is running_loop():
-            self._interrupt.set()
-        if loop is not None:
+        interrupt = self._interrupt
+        if self._loop is None or self._loop is running_loop():
+            interrupt.set()
+        # Read again: a run may have begun meanwhile.
+        if (loop := self._loop) is not None:
             # It wakes a loop that waits, which a signal handler or another thread does not do otherwise.
             with suppress(RuntimeError):  # The run has ended meanwhile, and its loop is closed.
-                loop.call_soon_threadsafe(self._interrupt.set)
+                loop.call_soon_threadsafe(interrupt.set)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """A new run: its budget starts here, and its time limit interrupts it. However it ends, nothing that was
         said is lost."""
-        # A new event each time: it belongs to the event loop that waits for it, and the next run may have another.
-        self._interrupt, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self._is_time_over = False
         self._repeats = RepeatGuard()
         self.budget.begin()
@@ -233,6 +237,8 @@ class Agent:
             if timer:
                 timer.cancel()
             self.is_running, self._loop = False, None
+            # A new event: it belongs to the event loop that waits for it, and the next run may have another.
+            self._interrupt = asyncio.Event()
             self.record_messages()
 
     def _end_time(self) -> None:
@@ -247,9 +253,16 @@ class Agent:
             return Stop("interrupted", "interrupted", "send a message to continue")
         return self.budget.reached()
 
+    def _notify(self, notice: Notice) -> None:
+        """Tell the observer. What it raises is logged, and the run continues."""
+        try:
+            self.watch(notice)
+        except Exception:
+            _log.exception("the function given as `watch` failed at %s", type(notice).__name__)
+
     def remind(self, text: str) -> None:
         self.session.record(UserSaid((Text(text),), "reminder"))
-        self.watch(Reminded(text))
+        self._notify(Reminded(text))
 
     async def ask(self) -> ModelReply:
         """The model's reply to the log as it is now, not yet recorded. Raises `RunInterrupted`, a `ModelError`, or
@@ -257,10 +270,10 @@ class Agent:
         # Off the event loop: folding a large log takes a while, and a terminal must go on painting.
         fold, packed = await asyncio.to_thread(self._pack)
         if fold is not None:
-            self.watch(FoldMade(fold))
+            self._notify(FoldMade(fold))
         self.budget.add_step()
         sizes = (packed.tokens, packed.trigger, packed.budget)
-        self.watch(StepBegan(self.budget.spent.steps, *sizes, most=self.budget.limits.steps))
+        self._notify(StepBegan(self.budget.spent.steps, *sizes, most=self.budget.limits.steps))
         pieces: list[str] = []
         replies: list[ModelReply] = []
 
@@ -273,7 +286,7 @@ class Agent:
                         pieces.clear()
                     case ReplyCompleted(reply=reply):
                         replies.append(reply)
-                self.watch(event)
+                self._notify(event)
 
         try:
             is_complete = await run_unless_interrupted(self._interrupt, follow())
@@ -307,7 +320,7 @@ class Agent:
     def _spend(self, reply: ModelReply) -> None:
         dollars = request_cost(self.model_entry, reply.usage) if reply.usage else None
         self.budget.add_reply(reply.usage, dollars)
-        self.watch(Replied(reply, dollars))
+        self._notify(Replied(reply, dollars))
 
     async def run_tools(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run the calls and record each result as it arrives. A `Stop` if the agent goes in circles."""
@@ -318,7 +331,7 @@ class Agent:
                 current_call.set(notice.call.id)
             elif not recorder.record(notice):
                 self.interrupt()
-            self.watch(notice)
+            self._notify(notice)
 
         results = await self.toolbox.run_calls(calls, stop=self._interrupt, listener=on_call)
         recorder.check()
@@ -337,7 +350,7 @@ class Agent:
         if done is not None:
             return self._summarized(done)
         if self._compacts_in_background and self._background.start():
-            self.watch(SummaryBegan(waits=False))
+            self._notify(SummaryBegan(waits=False))
         return None
 
     @property
@@ -346,7 +359,7 @@ class Agent:
 
     async def summarize(self) -> Ask | None:
         """Write the summary that is due, now. An interruption leaves it unwritten."""
-        self.watch(SummaryBegan(waits=True))
+        self._notify(SummaryBegan(waits=True))
         window = self.model_entry.window
         made: list[Compaction | None] = []
 
@@ -361,7 +374,7 @@ class Agent:
         for attempt in done.written.attempts:
             if attempt.usage:
                 self.budget.add_reply(attempt.usage, request_cost(self.model_entry, attempt.usage))
-        self.watch(SummaryMade(done))
+        self._notify(SummaryMade(done))
         return Ask("; ".join(done.notes)) if done.asks else None
 
     async def __aenter__(self) -> Self:

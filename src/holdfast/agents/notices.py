@@ -72,7 +72,7 @@ Notice = (
     | SubAgentNotice
 )
 Watch = Callable[[Notice], None]
-"""**Contract:** called on the loop's own thread; must neither block nor raise."""
+"""**Contract:** called on the loop's own thread; must not block. What it raises is logged and changes nothing."""
 
 
 def innermost(notice: Notice) -> Notice:
