@@ -198,7 +198,7 @@ class Session:
         draft = _AppendDraft(self._names.copy(), self._detected, self._usage, self._reported)
         opening = not self.window.transcript.items
         for at, group, response in message_groups(plain):
-            found = self._events(group, response, draft, opening=opening)
+            found = self._events(group, response, draft, at, opening=opening)
             for event in found:
                 if isinstance(event, ToolReturned):
                     check_call(event, draft.names, at)
@@ -210,13 +210,20 @@ class Session:
         self._detected, self._usage, self._reported = draft.detected, draft.usage, draft.reported
 
     def _events(
-        self, group: list[Json], response: ProviderResponse | None, draft: "_AppendDraft", *, opening: bool
+        self,
+        group: list[Json],
+        response: ProviderResponse | None,
+        draft: "_AppendDraft",
+        start: int,
+        *,
+        opening: bool,
     ) -> list[Event]:
         distinct = response.format if response else distinct_format(group)
         to = self._to or draft.detected or "openai"
         # What is plain text has `content`, which Gemini's own messages never have.
         format_ = distinct or ("openai" if to == "gemini" else to)
-        events = events_from_messages(group, format_, names=draft.names.copy(), opening=opening)
+        names = draft.names.copy()
+        events = events_from_messages(group, format_, names=names, opening=opening, start=start)
         if distinct and draft.detected is None:
             draft.detected = distinct
             if self._to is None:

@@ -190,19 +190,32 @@ def test_dataclasses_and_typed_dicts_are_messages():
 @pytest.mark.parametrize(
     ("messages", "said", "hint"),
     [
-        ([3], "the message is of type `int`", "model_dump"),
+        ([3], "message 0 is of type `int`", "model_dump"),
         ([{"role": "user", "content": "Go."}, "and then"], "message 1 is of type `str`", '"role": "user"'),
         ([{"type": "tool_result", "tool_use_id": "c1"}], "has no `role`", "a block of a message"),
         ([{"functionResponse": {"name": "f"}}], "has no `role`", "belongs to a content"),
+        ([{"role": "user", "content": "Go."}, b"and then"], "message 1 is of type `bytes`", "model_dump"),
+        ([{"role": "user", "content": "Go."}, object()], "message 1 ", "model_dump"),
+        (
+            [{"role": "user", "content": "Go."}, {"role": "user", "content": "On.", "by": object()}],
+            "message 1 holds something that JSON cannot: Encoding objects of type object",
+            "model_dump",
+        ),
+        (
+            [{"role": "user", "content": "Go."}, {"role": "user", "content": "On.", "at": {1: 2}}],
+            "message 1 has the key 1 of type int",
+            "write the key as a string",
+        ),
     ],
 )
 def test_what_is_no_message_is_refused_with_its_place_and_nothing_is_recorded(messages, said, hint):
     session = holdfast.Session(budget="16k")
     before = session.log.info.entries
-    with pytest.raises(InputError) as raised:
-        session.append(*messages)
-    assert said in str(raised.value)
-    assert hint in str(raised.value)
+    for give in (lambda: session.append(*messages), lambda: holdfast.pack(messages)):
+        with pytest.raises(InputError) as raised:
+            give()
+        assert said in str(raised.value)
+        assert hint in str(raised.value)
     assert session.log.info.entries == before
 
 

@@ -33,15 +33,15 @@ def checked_list(messages: Sequence[object]) -> list[Json]:
     return list(messages)
 
 
-def check_roles(messages: list[Json], called: str, start: int = 0) -> None:
+def check_roles(messages: list[Json], start: int = 0) -> None:
     for number, message in enumerate(messages, start):
         if not is_message(message):
             what = "has no `role`" if isinstance(message, dict) else f"is of type `{type(message).__name__}`"
-            raise InputError(f"{called.format(number)} {what}", hint=_nearest(message))
+            raise InputError(f"message {number} {what}", hint=_nearest(message))
         role = message.get("role")
         if role is not None and role not in (*OPENAI_ROLES, "model"):
             raise InputError(
-                f"{called.format(number)} has the role `{str(role)[:40]}`, which no provider knows",
+                f"message {number} has the role `{str(role)[:40]}`, which no provider knows",
                 hint=f"the roles are {', '.join(OPENAI_ROLES)}, and Gemini's `model`",
             )
 
@@ -57,7 +57,18 @@ def _nearest(value: object) -> str:
     return 'a message is {"role": …, "content": …}, or an object of an SDK that has `model_dump()`'
 
 
-def checked_json(value: Json, losses: Losses) -> Json:
+def checked_messages(messages: list[Json], losses: Losses, start: int = 0) -> list[Json]:
+    """The messages as `checked_json` gives them; an error calls one by its place."""
+    try:
+        checked: list[Json] = checked_json(messages, losses)
+    except InputError:
+        for place, message in enumerate(messages, start):
+            checked_json(message, losses, f"message {place}")
+        raise
+    return checked
+
+
+def checked_json(value: Json, losses: Losses, called: str = "a message") -> Json:
     """The value if it is plain JSON, with U+FFFD for lone surrogates, which Python strings can hold."""
     is_deep = False
     try:
@@ -68,15 +79,15 @@ def checked_json(value: Json, losses: Losses) -> Json:
         is_deep = True
     except TypeError as error:
         raise InputError(
-            f"a message holds something that JSON cannot: {error}",
+            f"{called} holds something that JSON cannot: {error}",
             hint="pass plain dicts; objects of an SDK have `model_dump()`",
         ) from error
     if is_deep or is_too_deep(value):
-        raise InputError("a message nests values too deep", hint="messages are plain JSON")
+        raise InputError(f"{called} nests values too deep", hint="messages are plain JSON")
     for key in _keys(value):
         if not isinstance(key, str):
             raise InputError(
-                f"a message has the key {str(key)[:40]} of type {type(key).__name__}, and JSON's keys are strings",
+                f"{called} has the key {str(key)[:40]} of type {type(key).__name__}, and JSON's keys are strings",
                 hint="write the key as a string: two keys that differ in type only would become one",
             )
     return value

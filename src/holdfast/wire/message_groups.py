@@ -34,7 +34,7 @@ def message_groups(messages: list[Json]) -> Iterator[tuple[int, list[Json], Prov
             if known:
                 yield at, known, response
             continue
-        check_roles([message], "message {}" if len(messages) > 1 else "the message", at)
+        check_roles([message], at)
         if is_reply_item(message):
             group.append(message)
         else:

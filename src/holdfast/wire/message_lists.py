@@ -12,7 +12,13 @@ from holdfast.messages import Json, Thinking
 from holdfast.wire.content_blocks import CallNames, FormatName, split_system, system_text
 from holdfast.wire.foreign_json import Losses, items, obj, text
 from holdfast.wire.formats import FORMATS, GEMINI_CONTENTS, format_named
-from holdfast.wire.message_checks import OPENAI_ROLES, check_roles, checked_json, checked_list
+from holdfast.wire.message_checks import (
+    OPENAI_ROLES,
+    check_roles,
+    checked_json,
+    checked_list,
+    checked_messages,
+)
 from holdfast.wire.recording_builder import ID_BYTES, RecordingBuilder, encode_in_order
 from holdfast.wire.responses import CONTENT_TYPES, ITEM_TYPES, is_reply_item, reply_event
 
@@ -116,7 +122,7 @@ def grouped_events(
 
     System messages before the first turn set the prompt; later ones are reminders.
     """
-    check_roles(list(messages), "message {}")
+    check_roles(list(messages))
     names, opening = CallNames(), True
     for _, group in _reply_groups(messages, format, 0):
         events = _group_events(group, format, names, losses, opening=opening)
@@ -194,10 +200,10 @@ class MessageListReader:
         format: str | None = None,  # noqa: A002
     ) -> None:
         self._replaced = Losses()
-        request = {"messages": messages, "system": system, "tools": list(tools or ())}
-        request = checked_json(request, self._replaced)
-        self._messages: list[Json] = [*request["messages"]]
-        self.source = _checked_format(self._messages, format, "message {}")
+        self._messages = checked_messages(list(messages), self._replaced)
+        beside = {"system": system, "tools": list(tools or ())}
+        request = checked_json(beside, self._replaced, "the system prompt, or a tool,")
+        self.source = _checked_format(self._messages, format)
         """The format of the messages."""
         self._is_format_settled = bool(format or distinct_format(self._messages))
         """Whether no later message can change the format."""
@@ -225,8 +231,8 @@ class MessageListReader:
     def append(self, messages: list[Json]) -> None:
         """**Contract:** `can_append` said yes."""
         start = len(self._messages)
-        new = checked_json({"messages": messages}, self._replaced)["messages"]
-        check_roles(new, "message {}", start)
+        new = checked_messages(messages, self._replaced, start)
+        check_roles(new, start)
         self._is_format_settled = self._is_format_settled or distinct_format(new) is not None
         self._notes[:] = self._replaced.sentences()
         self._messages += new
@@ -280,11 +286,13 @@ def events_from_messages(
     *,
     names: CallNames | None = None,
     opening: bool = True,
+    start: int = 0,
 ) -> list[Event]:
-    """The events of messages that come together, such as all items of a reply."""
+    """The events of messages that come together, such as all items of a reply. An error calls one by its place;
+    the first is number `start`."""
     losses = Losses()
-    messages = checked_json(messages, losses)
-    name = _checked_format(messages, format, "the message" if len(messages) == 1 else "message {}")
+    messages = checked_messages(messages, losses, start)
+    name = _checked_format(messages, format, start)
     known = CallNames() if names is None else names
     events: list[Event] = []
     for _, group in _reply_groups(messages, name, 0):
@@ -298,9 +306,13 @@ def events_from_messages(
     return [*events, *(Noted(kind="import", text=sentence) for sentence in losses.sentences())]
 
 
-def _checked_format(messages: list[Json], format: str | None, called: str) -> str:  # noqa: A002
-    """The format of messages that have a role each; `called` is what an error calls one of them."""
-    check_roles(messages, called)
+def _checked_format(
+    messages: list[Json],
+    format: str | None,  # noqa: A002
+    start: int = 0,
+) -> str:
+    """The format of messages that have a role each."""
+    check_roles(messages, start)
     if format and format not in MESSAGE_FORMATS:
         raise InputError(
             f"`{format}` is not a format of message lists",

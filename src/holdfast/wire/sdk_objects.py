@@ -39,8 +39,9 @@ def plain_json(value: object) -> Json:
 
 
 def plain_message(message: object, called: str = "the message") -> Json:
-    """A message as JSON. Most are plain dicts of texts already, and are not copied."""
-    if type(message) is dict and all(type(value) in PLAIN for value in message.values()):
+    """A message as JSON. Most are plain dicts of texts already, and are not copied; bytes are no message."""
+    is_flat = type(message) is dict and all(type(value) in PLAIN for value in message.values())
+    if is_flat or isinstance(message, bytes | bytearray):
         return message
     return _converted(message, called)
 
