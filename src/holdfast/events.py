@@ -233,6 +233,10 @@ class Undone(Struct, frozen=True, gc=False, tag="undone"):
     reason: str = ""
 
 
+UNREAD = "import"
+"""The kind of a remark that says what of messages or of a recording could not be read."""
+
+
 class Noted(Struct, frozen=True, gc=False, tag="noted"):
     """A remark for people and views: a repair, a loss at import, a bookmark. A model never reads it."""
 

@@ -160,7 +160,7 @@ class ListPacker:
         self._walk.make_room()
         view = self._walk.window.view()
         packed, repairs, folds = pack_window(view), view.transcript.repairs, tuple(self._walk.folds)
-        write = self._import.writer(self._recording)
+        write, unread = self._import.writer(self._recording), self._recording.notes
 
         def make_record() -> PackRecord:
             store = MemoryStore()
@@ -169,7 +169,7 @@ class ListPacker:
                 log.keep_indices(fold)
             # An id in a log depends on all of the list, and so is not the one in the walk.
             ids = {_entry_id(row.seq): row.id for row in store.read(log.id).rows}
-            return PackRecord(rename_entries(packed, repairs, ids), store, log.id)
+            return PackRecord(rename_entries(packed, repairs, ids), store, log.id, unread)
 
         return check_messages(self._sender.send_recorded(packed, make_record))
 

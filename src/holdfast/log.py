@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.errors import InputError, NotFound, StoreError
-from holdfast.events import SCHEMA, Entry, Event, Folded, LogStarted, Noted, Recorded, Recording
+from holdfast.events import SCHEMA, UNREAD, Entry, Event, Folded, LogStarted, Noted, Recorded, Recording
 from holdfast.ids import ALPHABET, is_id, text_id
 from holdfast.messages import Json
 from holdfast.store.encoding import decode_entry, decode_event, encode_event
@@ -179,7 +179,7 @@ class RecordingImport:
 
         def write(store: Store) -> Log:
             # The title in the first event may be that of a later message.
-            notes = (Recorded(Noted("import", note)) for note in recording.notes)
+            notes = (Recorded(Noted(UNREAD, note)) for note in recording.notes)
             first, *last = (_prepare(item, redaction) for item in (recording.events[0], *notes))
             prepared = [first, *known[1:], *last]
             log = Log(store, _recording_id(recording, prepared), redaction)

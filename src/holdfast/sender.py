@@ -3,7 +3,7 @@
 Rule: nothing leaves the process without passing it. A pack that fails is our fault, not the user's.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from holdfast.recall import answer_recall, call_arguments
 from holdfast.store.protocol import Store
 from holdfast.wire.anthropic import MessageBlocks, mark_layer_ends
 from holdfast.wire.content_blocks import FormatName, WireDict
+from holdfast.wire.foreign_json import merge_sentences
 from holdfast.wire.formats import FORMATS
 
 Provider = FormatName
@@ -24,11 +25,12 @@ Provider = FormatName
 
 
 class PackRecord(Struct, frozen=True):
-    """A pack with every cut by its id, and the log and store that have the text."""
+    """A pack with every cut by its id, the log and store that have the text, and what could not be read."""
 
     pack: Pack
     store: Store
     log: str = ""
+    unread: tuple[str, ...] = ()
 
 
 class Packed(Struct, frozen=True, dict=True):
@@ -70,8 +72,10 @@ class Packed(Struct, frozen=True, dict=True):
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the provider's format has no place for, such as thinking in OpenAI chat."""
-        return FORMATS[self.provider].write_request(self.pack.messages, self.pack.tools).losses
+        """What could not be read of the messages, such as a document, and what the provider's format has no place
+        for, such as thinking in OpenAI chat."""
+        written = FORMATS[self.provider].write_request(self.pack.messages, self.pack.tools)
+        return (*self.record.unread, *written.losses)
 
     def recall(self, arguments: WireDict | str) -> str:
         """What to answer to a call of Recall: its arguments, as a dict or as JSON."""
@@ -92,10 +96,11 @@ class Sender:
         self._opening = _Written(opening, self._format.write(opening))
         """Takes the place of what passed before, where only the rest is checked."""
 
-    def send(self, pack: Pack, store: Store, log: str = "") -> Packed:
-        """The pack, checked; `store` has what it leaves out. Raises HoldfastError if the provider would refuse
-        it."""
-        return self.send_recorded(pack, lambda: PackRecord(pack, store, log))
+    def send(self, pack: Pack, store: Store, log: str = "", unread: Sequence[str] = ()) -> Packed:
+        """The pack, checked; `store` has what it leaves out, `unread` says what could not be read. Raises
+        HoldfastError if the provider would refuse it."""
+        said = tuple(unread)
+        return self.send_recorded(pack, lambda: PackRecord(pack, store, log, merge_sentences(said)))
 
     def send_recorded(self, pack: Pack, make_record: Callable[[], PackRecord]) -> Packed:
         """`send`, where the record is made only if it is asked for."""

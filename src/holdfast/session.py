@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import InputError, NotFound
 from holdfast.events import (
+    UNREAD,
     AssistantReplied,
     Entry,
     Event,
@@ -122,6 +123,8 @@ class Session:
         self._usage: UsageState = "unknown"
         self._reported: ProviderResponse | None = None
         """A response that was reported before its reply was appended."""
+        self._unread: list[str] = []
+        """What of the messages could not be read."""
         self._entries = 0
         """How many entries of the log are known, whichever chain they are of."""
         self.window = self._read_log()
@@ -292,7 +295,7 @@ class Session:
                 self.window = self._read_log()
                 break
             self.window.add(entry)
-            self._note_calls_in(entry)
+            self._note_entry(entry)
         if any(isinstance(event, Undone) for event in events):
             self.window = self._read_log()
         return entries
@@ -319,7 +322,8 @@ class Session:
         if self._sender is None or self._sender.provider != self.to:
             self._sender = Sender(self.to, self.profile.cache_marks)
         self._usage, self._reported = "unknown", None
-        return check_messages(self._sender.send(pack(self.window.view()), self.store, self.log.id))
+        packed = pack(self.window.view())
+        return check_messages(self._sender.send(packed, self.store, self.log.id, self._unread))
 
     def make_room(self) -> Folded | None:
         """Fold, if a fold is due. Raises ContextOverflow where nothing more can be left out."""
@@ -348,17 +352,19 @@ class Session:
     def _read_log(self) -> Window:
         """The window of all that is in the log by now."""
         written = self.log.entries()
-        self._entries = len(written)
+        self._entries, self._unread = len(written), []
         entries = path(written)
         for entry in entries:
-            self._note_calls_in(entry)
+            self._note_entry(entry)
             if isinstance(entry.event, Noted) and entry.event.kind == FORMAT_SEEN:
                 self._detected = self._detected or known_format(entry.event.text)
         return Window(self.profile, self._counter, entries, self._weights)
 
-    def _note_calls_in(self, entry: Entry) -> None:
-        """Remember which tool a call was of: its result may not say it."""
+    def _note_entry(self, entry: Entry) -> None:
+        """Remember which tool a call was of, since its result may not say it, and what could not be read."""
         self._names.note(entry.event)
+        if isinstance(entry.event, Noted) and entry.event.kind == UNREAD:
+            self._unread.append(entry.event.text)
 
 
 class _AppendDraft:

@@ -194,6 +194,7 @@ def test_dataclasses_and_typed_dicts_are_messages():
         ([{"role": "user", "content": "Go."}, "and then"], "message 1 is of type `str`", '"role": "user"'),
         ([{"type": "tool_result", "tool_use_id": "c1"}], "has no `role`", "a block of a message"),
         ([{"functionResponse": {"name": "f"}}], "has no `role`", "belongs to a content"),
+        ([{"role": None, "content": "Go."}], "message 0 has no `role`", "model_dump"),
         ([{"role": "user", "content": "Go."}, b"and then"], "message 1 is of type `bytes`", "model_dump"),
         ([{"role": "user", "content": "Go."}, object()], "message 1 ", "model_dump"),
         (
@@ -247,3 +248,24 @@ def test_items_of_the_providers_own_tools_are_passed_over():
     session = holdfast.Session(budget="16k")
     session.append(QUESTION["responses"], reply, RESULT["responses"])
     assert "Looking." in json.dumps(session.pack().messages)
+
+
+def test_what_could_not_be_read_is_among_the_losses(tmp_path):
+    file = {"type": "file", "file": {"file_id": "f1"}}
+    chat = [
+        {"role": "user", "content": [{"type": "text", "text": "Read them."}, file, file]},
+        {"role": "assistant", "content": "I cannot."},
+        {"role": "user", "content": [{"type": "text", "text": "And this?"}, file]},
+    ]
+    wanted = ("left out: `file` blocks (3)",)
+    assert holdfast.pack(chat).losses == wanted
+    store = tmp_path / "agent.db"
+    with holdfast.Session(store=store) as session:
+        session.append(chat[0])
+        first = session.pack()
+        session.append(*chat[1:])
+        packed = session.pack()
+    # Also when the store is closed, and each pack for itself.
+    assert (first.losses, packed.losses) == (("left out: `file` blocks (2)",), wanted)
+    with holdfast.Session.resume(store) as resumed:
+        assert resumed.pack().losses == wanted

@@ -16,7 +16,7 @@ from holdfast.cli.store_file import store_path
 from holdfast.cli.streams import note, show_activity, track, warn
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError, NotFound
-from holdfast.events import AssistantReplied, Entry, Folded, Noted, ToolReturned, UserSaid
+from holdfast.events import UNREAD, AssistantReplied, Entry, Folded, Noted, ToolReturned, UserSaid
 from holdfast.log import Log, Redact
 from holdfast.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from holdfast.packing.amounts import parse_tokens
@@ -191,7 +191,7 @@ def note_import(notes: Iterable[str]) -> None:
 
 
 def import_notes(entries: Sequence[Entry]) -> list[str]:
-    return [e.event.text for e in entries if isinstance(e.event, Noted) and e.event.kind == "import"]
+    return [e.event.text for e in entries if isinstance(e.event, Noted) and e.event.kind == UNREAD]
 
 
 def parse_budget(text: str) -> int:

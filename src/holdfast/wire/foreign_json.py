@@ -4,6 +4,7 @@ Rule: a field of the wrong type never raises here: it reads as an empty value. N
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,6 +16,8 @@ MILLISECONDS = 1e11
 DEPTH = 200
 """No agent nests deeper, and it would overflow the stack of functions that walk the value later."""
 DECODER = msgspec.json.Decoder()
+COUNTED = re.compile(r"(.+) \((\d+)\)", re.DOTALL)
+"""A sentence of `Losses`, with its count apart."""
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 ESCAPES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -38,6 +41,16 @@ class Losses:
 
     def sentences(self) -> tuple[str, ...]:
         return tuple(f"{what}: {things} ({count})" for (what, things), count in self._counts.items())
+
+
+def merge_sentences(said: Iterable[str]) -> tuple[str, ...]:
+    """Sentences of several `Losses`, each thing once with the sum of its counts; any other sentence as it is."""
+    counts: dict[str, int] = {}
+    for sentence in said:
+        counted = COUNTED.fullmatch(sentence)
+        loss = counted[1] if counted else sentence
+        counts[loss] = counts.get(loss, 0) + (int(counted[2]) if counted else 0)
+    return tuple(f"{loss} ({count})" if count else loss for loss, count in counts.items())
 
 
 def obj(value: Json) -> dict[str, Json]:

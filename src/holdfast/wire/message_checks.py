@@ -19,7 +19,8 @@ OPENAI_ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool", "function")
 def is_message(value: Json) -> bool:
     """An item of the Responses API, or one of Gemini's contents, may have no role."""
     found = obj(value)
-    has_shape = "role" in found or found.get("type") in ITEM_TYPES or isinstance(found.get("parts"), list)
+    has_role, has_parts = found.get("role") is not None, isinstance(found.get("parts"), list)
+    has_shape = has_role or has_parts or found.get("type") in ITEM_TYPES
     return has_shape and not {"payload", "uuid", "sessionId"} & found.keys()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 from holdfast.errors import InputError
-from holdfast.events import AssistantReplied, Event, Noted, Recording, SystemSet
+from holdfast.events import UNREAD, AssistantReplied, Event, Noted, Recording, SystemSet
 from holdfast.messages import Json, Thinking
 from holdfast.wire.content_blocks import CallNames, FormatName, split_system, system_text
 from holdfast.wire.foreign_json import Losses, items, obj, text
@@ -303,7 +303,7 @@ def events_from_messages(
                 events.append(event)
                 known.note(event)
                 opening = False if not isinstance(event, SystemSet) else opening
-    return [*events, *(Noted(kind="import", text=sentence) for sentence in losses.sentences())]
+    return [*events, *(Noted(kind=UNREAD, text=sentence) for sentence in losses.sentences())]
 
 
 def _checked_format(
