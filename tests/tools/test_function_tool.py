@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 import pytest
+from pydantic import BaseModel, Field
 
 from holdfast import Image, tool
 from holdfast.errors import InputError
@@ -364,3 +366,62 @@ def test_a_picture_that_no_provider_takes_is_an_error_that_the_model_reads(pictu
         return [picture]
 
     assert "draw returned a picture that cannot be shown" in text(draw)
+
+
+class Item(BaseModel):
+    title: str = Field(description="as on the shelf")
+    count: int = Field(default=1, ge=1)
+
+
+class Order(BaseModel):
+    items: list[Item]
+    to: Path = Path("here")
+
+
+class Chain(BaseModel):
+    link: "Chain | None" = None
+
+
+@tool
+def buy(order: Order, into: Path, gift: Item | None = None, under: Path = Path("a/b")) -> str:
+    """Buy.
+
+    into: the folder
+    """
+    return f"{order!r} {into!r} {gift!r} {under!r}"
+
+
+def test_paths_and_pydantic_models_are_parameters() -> None:
+    schema = buy.definition.schema
+    assert schema["required"] == ["order", "into"]
+    assert schema["properties"]["into"] == {"type": "string", "description": "the folder"}
+    item = schema["properties"]["order"]["properties"]["items"]["items"]
+    assert item["properties"]["title"]["description"] == "as on the shelf"
+    assert "$" not in str(schema)
+    given = Order(items=[Item(title="kettle")]), Path("out"), None, Path("a/b")
+    said = text(buy, order={"items": [{"title": "kettle"}]}, into="out", gift=None)
+    assert said == " ".join(map(repr, given))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"order": {"items": [{"title": "a", "count": 0}]}}, "`order` of buy is wrong: `items.0.count`: "),
+        ({"order": "kettle"}, "`order` of buy is wrong: input should be a valid dictionary"),
+        ({"into": 5}, "`into` of buy is wrong: expected a path, got the number 5"),
+        ({"gift": {}}, "`gift` of buy is wrong: `title`: Field required"),
+    ],
+)
+def test_what_a_model_of_pydantic_refuses_is_one_sentence(wrong, words) -> None:
+    result = answer(buy, **{"order": {"items": []}, "into": "out", **wrong})
+    assert result.is_error
+    assert words in result.envelope.text
+    assert "\n" not in result.envelope.text
+
+
+def test_a_model_that_contains_itself_is_refused() -> None:
+    def follow(chain: Chain) -> None:
+        """Follow."""
+
+    with pytest.raises(InputError, match="Chain contains itself"):
+        tool(follow)

@@ -242,6 +242,10 @@ def _default(parameter: inspect.Parameter) -> Any:
         return msgspec.field()
     if isinstance(value, list | dict | set | bytearray):
         return msgspec.field(default_factory=lambda: copy.deepcopy(value))
+    try:
+        msgspec.to_builtins(value, str_keys=True)
+    except TypeError:  # A path, for example: the schema cannot say it.
+        return msgspec.field(default_factory=lambda: value)
     return value
 
 
@@ -254,7 +258,8 @@ def _schema(name: str, fields: list[tuple[str, Any, Any]]) -> tuple[type[Struct]
         reason = "" if "\n" in str(error) else f": {error}"
         raise InputError(
             f"the parameter `{fields[0][0]}` of the tool `{name}` has a type that no model can be told{reason}",
-            hint="use str, int, float, bool, list, dict, Literal, an enum, a dataclass or a TypedDict",
+            hint="use str, int, float, bool, list, dict, Literal, an enum, a Path, a dataclass, a TypedDict "
+            "or a model of Pydantic",
         ) from error
     return takes, {key: value for key, value in schema.items() if key != "title"}
 

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 from msgspec import Struct
 
+from holdfast.errors import describe_value
 from holdfast.messages import Json, ToolDefinition
 from holdfast.tools.envelope import ToolError, ToolResult, error_result, with_remark
 from holdfast.tools.workspace import Workspace
@@ -31,9 +32,36 @@ _REFERENCE = "#/$defs/"
 
 def json_schema(takes: type[Struct]) -> dict[str, Json]:
     """The schema of a Struct, with every reference written out and without the names of our classes."""
-    schemas, parts = msgspec.json.schema_components([takes], ref_template=_REFERENCE + "{name}")
+    schemas, parts = msgspec.json.schema_components(
+        [takes], ref_template=_REFERENCE + "{name}", schema_hook=_schema_of
+    )
     written: dict[str, Json] = _written_out(schemas[0], parts, ())
     return written
+
+
+def _schema_of(kind: Any) -> dict[str, Json]:
+    """The schema of a type that msgspec does not know: a path, or a model of Pydantic, which is not imported."""
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        return {"type": "string"}
+    if callable(own := getattr(kind, "model_json_schema", None)):
+        schema: dict[str, Json] = own()
+        return schema
+    raise NotImplementedError
+
+
+def _decoded(kind: Any, value: Any) -> Any:
+    """A value of such a type. Raises ValueError in one sentence."""
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        if not isinstance(value, str):
+            raise ValueError(f"expected a path, got {describe_value(value)}")
+        return kind(value)
+    try:
+        return kind.model_validate(value)
+    except ValueError as error:
+        details: Any = getattr(error, "errors", None)
+        first = details()[0] if details else {"msg": str(error)}
+        place = ".".join(map(str, first.get("loc", ())))
+        raise ValueError(f"{f'`{place}`: ' if place else ''}{first['msg']}") from None
 
 
 def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> Json:
@@ -42,6 +70,8 @@ def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> 
         return [_written_out(item, parts, above) for item in node]
     if not isinstance(node, dict):
         return node
+    if "$defs" in node:
+        parts, node = parts | node["$defs"], {key: node[key] for key in node if key != "$defs"}
     name = str(node.get("$ref", "")).removeprefix(_REFERENCE)
     if name:
         assert name not in above, f"{name} contains itself and cannot be written out"
@@ -58,7 +88,7 @@ def decode_arguments(takes: type[_A], arguments: dict[str, Json], tool: str) -> 
     left_out = [key for key in nulls if key not in kinds or not _takes_null(kinds[key])]
     given = {key: value for key, value in arguments.items() if key not in left_out}
     try:
-        return msgspec.convert(given, takes, strict=False)
+        return msgspec.convert(given, takes, strict=False, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise ToolError("INVALID_PARAM", _sentence(str(error), tool), hint=_hint(takes)) from None
 
