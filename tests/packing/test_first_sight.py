@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from holdfast.events import ToolReturned
 from holdfast.log import Log
 from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
+from holdfast.packing.lines.line_index import MOST_ROWS_READ
 from holdfast.packing.lines.weights import built_in_vectors
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K
@@ -61,6 +62,24 @@ def test_first_sight_keeps_the_telling_line_in_the_middle():
     assert counter().text(clipped) <= 400
     assert lines[0] in clipped
     assert lines[-1] in clipped
+
+
+@pytest.mark.slow
+def test_of_an_enormous_result_both_ends_and_what_failed_are_looked_at():
+    """Looking at every line of 50 MB took half a minute."""
+    noise = [f"number {n} went well" for n in range(MOST_ROWS_READ + 2)]
+    middle = MOST_ROWS_READ // 2
+    seen = {}
+    for special in (middle - 1, middle, middle + 1, middle + 2):
+        lines = [*noise]
+        lines[special] = "def load_settings(path: Path) -> Settings:"
+        failed = middle + (special == middle)
+        lines[failed] = TROUBLE["a word"]
+        shown = reduce_new_result(BASH, "\n".join(lines), 400, counter(), built_in_vectors("learned"))
+        assert counter().text(shown) <= 400
+        assert {lines[0], lines[failed], lines[-1]} <= {*shown.split("\n")}
+        seen[special - middle] = lines[special] in shown
+    assert seen == {-1: True, 0: False, 1: False, 2: True}
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -31,6 +31,8 @@ from holdfast.packing.lines.passages import (
 from holdfast.packing.lines.weights import WeightVectors, dot, worths_of
 from holdfast.views.transcript import Item, Step
 
+MOST_ROWS_READ = 20_000
+"""Rows of one text that are looked at, half of them from its end: a longer text would take seconds."""
 LONGEST_LINE = 1500
 """Characters of a line worth quoting; of a longer one nothing is."""
 SHORTEST_LINE = 4
@@ -86,6 +88,12 @@ class IndexedName(Struct, gc=False):
     """Its worth but for what changes with every step; None where nobody asked since it was seen."""
 
 
+def outer_rows(rows: range) -> Sequence[int]:
+    """The rows that are looked at."""
+    half = MOST_ROWS_READ // 2
+    return rows if len(rows) <= MOST_ROWS_READ else [*rows[:half], *rows[-half:]]
+
+
 class LogLineIndex:
     def __init__(self, weights: WeightVectors) -> None:
         self.weights = weights
@@ -133,7 +141,8 @@ class LogLineIndex:
 
     def _read(self, passage: Passage) -> None:
         source, end = passage.source, passage.source.first_row + passage.source.rows
-        numbers = [at for at in range(source.first_row, end) if len(passage.lines[at]) <= LONGEST_LINE]
+        rows = outer_rows(range(source.first_row, end))
+        numbers = [at for at in rows if len(passage.lines[at]) <= LONGEST_LINE]
         lines = [passage.lines[number] for number in numbers]
         seen = facts_of_lines(lines)
         rate = LineRater(self.weights.fixed_line, source.origin, source.kind, source.rows).rate

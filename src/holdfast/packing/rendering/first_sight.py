@@ -5,7 +5,7 @@ for byte, and a mark names the call of Recall that brings back what is missing.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from string import digits
 
 from holdfast.ids import text_id
@@ -18,7 +18,7 @@ from holdfast.packing.lines.features import (
     is_crowd,
     rate_name,
 )
-from holdfast.packing.lines.line_index import SHORTEST_SCORED_NAME
+from holdfast.packing.lines.line_index import MOST_ROWS_READ, SHORTEST_SCORED_NAME, outer_rows
 from holdfast.packing.lines.scoring import SHORTEST_QUOTE, WEAK_SHARE
 from holdfast.packing.lines.weights import WeightVectors, worth_of
 from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
@@ -124,16 +124,19 @@ def reduce_new_result(
     if use.kind in ("other", "bash") and (document := _smaller_json(text, size, cap, counter)):
         return document
     lines = text.split("\n")
-    sizes = counter.lines(text)
-    rows = output_rows(lines)
-    own = lines[rows.start : rows.stop]
-    best = _ranked(own, sizes[rows.start : rows.stop], _score_lines(own, use, weights))
-    ranked = [rows.start + at for at in best]
+    ends, failures = _end_rows(lines, use), _failure_rows(lines, use)[:MOST_ROWS_READ]
+    rows = outer_rows(output_rows(lines))
+    measured = range(len(lines)) if len(lines) <= MOST_ROWS_READ else sorted({*rows, *ends, *failures})
+    counts = counter.lines("\n".join(lines[at] for at in measured))
+    sizes = dict(zip(measured, counts, strict=True))
+    own = [lines[at] for at in rows]
+    best = _ranked(own, [sizes[at] for at in rows], _score_lines(own, use, weights))
+    ranked = [rows[at] for at in best]
     rank = {at: place for place, at in enumerate(ranked)}
     wanted = [
-        (_end_rows(lines, use), ENDS_SHARE),
+        (ends, ENDS_SHARE),
         # What a wrapper says of a failure comes first: it is about all of the output.
-        (sorted(_failure_rows(lines, use), key=lambda at: rank.get(at, -1)), TROUBLE_SHARE),
+        (sorted(failures, key=lambda at: rank.get(at, -1)), TROUBLE_SHARE),
         (ranked, 1.0),
     ]
     room = cap - MARK_TOKENS
@@ -170,7 +173,7 @@ def _ranked(lines: Sequence[str], sizes: Sequence[int], worths: Sequence[float])
     return sorted(filled, key=lambda at: (-values[at], at))
 
 
-def _fitting(wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int], room: int) -> set[int]:
+def _fitting(wanted: Sequence[tuple[Sequence[int], float]], sizes: Mapping[int, int], room: int) -> set[int]:
     """The lines that have room one after the other. Each group of them may fill the room up to its share."""
     kept: set[int] = set()
     taken = 0
