@@ -207,7 +207,9 @@ class _ModelCall:
 def _definitions(tools: Sequence[Any]) -> Iterator[ToolDefinition]:
     for tool in tools:
         if isinstance(tool, FunctionTool):
-            yield ToolDefinition(tool.name, tool.description or "", tool.parameters())
+            # OpenAI's client writes this into the schema itself when it sends it first.
+            schema = {"additionalProperties": False, **tool.parameters()}
+            yield ToolDefinition(tool.name, tool.description or "", schema)
         elif isinstance(tool, Mapping):
             yield ToolDefinition(str(tool.get("name") or tool.get("type") or ""), "", dict(tool))
 

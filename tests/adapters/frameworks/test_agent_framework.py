@@ -41,8 +41,10 @@ from holdfast.events import (
     ToolsSet,
     UserSaid,
 )
+from holdfast.log import Log
 from holdfast.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, Usage
 from holdfast.recall import RECALL_TOOL
+from holdfast.store import SqliteStore
 from holdfast.tokenizers import counter_for_model
 from library.test_loops import environment, provider
 
@@ -508,6 +510,10 @@ def test_the_example_runs(tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "It is 8123.\n"
     assert len(json.dumps(asked[5])) < 0.7 * len(json.dumps(asked[4])), "smaller after the overflow"
+    with SqliteStore(tmp_path / "agent.db") as store:
+        (log,) = store.logs()
+        recorded = [entry.event for entry in Log.open(store, log.head.id).entries()]
+    assert sum(isinstance(event, ToolsSet) for event in recorded) == 1, "the tools did not change"
     assert "the port is 8123" in json.dumps(asked[-1])
     assert '"Recall"' in json.dumps(asked[0]["tools"])
     with holdfast.Session.resume(tmp_path / "agent.db") as session:
