@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar
+from uuid import uuid4
 
 from holdfast.adapters.chat_calls import MOST_ROUNDS, PackedCall
 from holdfast.adapters.list_names import ListNames
@@ -96,6 +97,10 @@ class HoldfastHandler(CustomLogger):
     async def acompletion(self, **request: Any) -> Any:
         """`litellm.acompletion`, packed, and sent once more where it was too long: a callback cannot do that."""
         call = await asyncio.to_thread(self._begin, request, can_recall=not request.get("stream"))
+        if call.is_streamed:
+            # What it used is told later, to the callback.
+            request.setdefault("litellm_call_id", str(uuid4()))
+            self._remember(request["litellm_call_id"], call)
         sent: dict[str, Any] | None = {**request, **await asyncio.to_thread(call.pack)}
         is_packed = _is_packed.set(True)
         try:
@@ -166,7 +171,7 @@ class HoldfastHandler(CustomLogger):
     ) -> None:
         """A request that was too long makes the next one of its conversation smaller."""
         call = self._calls.get(request_data.get("litellm_call_id", ""))
-        if call is not None:
+        if call is not None and not _is_packed.get():
             call.retry(exception, is_overflow=_is_overflow(exception))
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, *_: Any, **__: Any) -> None:
@@ -180,10 +185,13 @@ class HoldfastHandler(CustomLogger):
 
     def _packed(self, request: Mapping[str, Any], can_recall: bool) -> dict[str, Any]:
         call = self._begin(request, can_recall=can_recall)
-        self._calls[request["litellm_call_id"]] = call
+        self._remember(request["litellm_call_id"], call)
+        return {**request, **call.pack()}
+
+    def _remember(self, id_: str, call: PackedCall) -> None:
+        self._calls[id_] = call
         for oldest in [*self._calls][: len(self._calls) - MOST_CALLS]:
             self._calls.pop(oldest, None)
-        return {**request, **call.pack()}
 
     def _begin(self, request: Mapping[str, Any], *, can_recall: bool) -> PackedCall:
         messages = request.get("messages")

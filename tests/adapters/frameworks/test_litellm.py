@@ -275,8 +275,8 @@ def test_another_process_sends_the_same_bytes_and_records_nothing_twice(tmp_path
     assert asked[-1]["messages"] == asked[-2]["messages"]
 
 
-async def streamed(address: str, messages: list) -> str:
-    stream = await litellm.acompletion(
+async def streamed(address: str, messages: list, ask=litellm) -> str:
+    stream = await ask.acompletion(
         model="openai/model-1",
         messages=messages,
         api_base=address,
@@ -298,7 +298,8 @@ async def streamed(address: str, messages: list) -> str:
     return text
 
 
-def test_a_stream_is_packed_without_recall_and_its_usage_is_told() -> None:
+@pytest.mark.parametrize("asks_handler", [False, True])
+def test_a_stream_is_packed_without_recall_and_its_usage_is_told(asks_handler) -> None:
     handler = handler_at()
     litellm.callbacks = [handler]
     with openai_server(["One.", "Two."]) as (address, asked):
@@ -306,7 +307,7 @@ def test_a_stream_is_packed_without_recall_and_its_usage_is_told() -> None:
         async def play() -> None:
             messages = [ASK]
             for said in ("One.", "Two."):
-                assert await streamed(address, messages) == said
+                assert await streamed(address, messages, handler if asks_handler else litellm) == said
                 messages += [{"role": "assistant", "content": said}, ASK]
 
         run(play())
