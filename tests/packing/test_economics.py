@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from holdfast.events import SystemSet
 from holdfast.packing.folding.economics import FoldEconomics, estimate_fold, expected_steps
 from holdfast.packing.folding.trigger import fold_estimate, profit_trigger
 from holdfast.packing.folding.zones import divide_steps, fold_depth
@@ -60,6 +61,15 @@ def test_without_a_cache_folds_come_before_the_trigger():
     cached, uncached = (reasons(p.scaled_to(16_000), work(60)) for p in (CODE, UNCACHED))
     assert "profit" in uncached
     assert len(uncached) > len(cached)
+
+
+@pytest.mark.slow
+def test_a_long_system_prompt_makes_no_fold_free():
+    """It leaves less room than a fold goes down to: what stays is then more, and is written again."""
+    prompt = SystemSet(" ".join(f"rule {n}" for n in range(2_950)))
+    events = [prompt, *work(40, size=30)]
+    assert 10_400 < Window(CODE.scaled_to(16_000), counter(), chained([prompt])).view().total < 12_000
+    assert set(reasons(CODE.scaled_to(16_000), events)) == {"pressure"}
 
 
 @pytest.mark.slow

@@ -126,17 +126,19 @@ class FoldDepth(Struct, frozen=True):
 
 def fold_depth(view: WindowView, zones: Zones) -> FoldDepth:
     """The cheaper of the two for each token that it frees."""
-    rewriting, appending = _rewriting(view), _appending(view, zones)
+    rewriting, appending = _rewriting(view, zones), _appending(view, zones)
     if appending is None:
         return rewriting
     is_dearer = appending.rewritten * rewriting.freed >= rewriting.rewritten * appending.freed
     return rewriting if rewriting.freed > 0 and is_dearer else appending
 
 
-def _rewriting(view: WindowView) -> FoldDepth:
-    profile = view.profile
-    low = view.low_water - profile.counted_reply
-    return FoldDepth(False, view.total - low, max(low - _before_notes(view), 0))
+def _rewriting(view: WindowView, zones: Zones) -> FoldDepth:
+    """A fold down to the low-water mark, or to what always stays where that takes more."""
+    before = _before_notes(view)
+    stays = before + sum(map(view.step_tokens, zones.newest))
+    low = max(view.low_water - view.profile.counted_reply, stays)
+    return FoldDepth(False, view.total - low, low - before)
 
 
 def _appending(view: WindowView, zones: Zones) -> FoldDepth | None:
