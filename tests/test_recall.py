@@ -219,12 +219,12 @@ def test_a_logs_id_gives_its_index(store: Store) -> None:
     log = Log.create(store, id="my-session", title="a title", redact=str)
     long = "many words " * 50
     one = log.append(UserSaid((Text(long),)))
-    two = log.append(AssistantReplied((Text("ok"), ToolCall("c", "Bash", {}))))
+    two = log.append(AssistantReplied((Text("ok"), ToolCall("c", "Bash", {"command": "ls"}))))
     lines = recall(store, "my-session").text.split("\n")
     assert lines[0] == "[log my-session] a title, 3 entries"
     assert lines[2].startswith(f"2 {one.id} user: many words")
-    assert lines[2].endswith(f"(1 lines, {text_id(long)})")
-    assert lines[3] == f"3 {two.id} assistant: ok; Bash()"
+    assert lines[2].endswith(f"(1 line, {text_id(long)})")
+    assert lines[3] == f"3 {two.id} assistant: ok; Bash(command=ls)"
 
 
 def test_grep_gives_numbers_context_and_counts(store: Store) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.messages import Json, ToolDefinition
+from holdfast.numbers import count_noun
 from holdfast.store.encoding import RECALL, decode_entry
 from holdfast.store.entry_display import entry_text, log_index_text
 from holdfast.store.protocol import SearchHit, Store
@@ -104,7 +105,7 @@ def _found(store: Store, hit: SearchHit, query: str) -> str:
     found = lines_with_words(query, lines).found[:LINES_OF_EACH]
     listing = list_matches(found, lines, (1, len(lines)), 0, OutputLimits())
     where = f", entry {hit.entry} (number {hit.seq} of log {hit.log})" if hit.entry else ""
-    return f"{hit.artifact}: {len(lines)} lines{where}\n{listing.text}"
+    return f"{hit.artifact}: {count_noun(len(lines), 'line')}{where}\n{listing.text}"
 
 
 RECALL_TOOL = ToolDefinition(

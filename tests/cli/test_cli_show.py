@@ -23,6 +23,12 @@ def test_a_row_for_each_round(recording: Path) -> None:
     assert max(map(len, done.text.split("\n"))) <= 80
 
 
+def test_the_words_of_a_round_are_the_persons(tmp_path: Path) -> None:
+    said = "<system-reminder>\nBe careful.\n</system-reminder>\nFix the parser."
+    done = holdfast("show", json_file(tmp_path / "one.json", [{"role": "user", "content": said}]))
+    assert re.search(r"^1 .* Fix the parser\.$", done.text, re.MULTILINE)
+
+
 def test_it_stores_nothing(recording: Path, store: Path) -> None:
     assert holdfast("show", recording).code == 0
     assert not store.exists()

@@ -259,14 +259,29 @@ def test_gemini_replies_in_pieces_are_one_reply() -> None:
     assert said[1].usage
 
 
-def test_a_title_is_what_a_person_said() -> None:
+def told(text: str) -> list[dict]:
+    """A message of a client that puts something before the person's words."""
+    parts = [{"type": "text", "text": text}, {"type": "text", "text": "Fix the parser."}]
+    return [{"role": "user", "content": parts}]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        told("<system-reminder>\nBe careful.\n</system-reminder>"),
+        told("<session_context>\nThis is the Gemini CLI.\n</session_context>"),
+        [
+            user("This is the Qwen Code. We are setting up the context for our chat."),
+            assistant("Got it. Thanks for the context!"),
+            user("Fix the parser."),
+        ],
+        [user("Change the greeting."), assistant("An example."), user("Fix the parser.")],
+    ],
+)
+def test_a_title_is_what_a_person_said(messages: list[dict]) -> None:
     store = MemoryStore()
-    words = [
-        {"type": "text", "text": "<system-reminder>\nBe careful.\n</system-reminder>"},
-        {"type": "text", "text": "Fix the parser."},
-    ]
     with serving(Script(parts=(Text("Ok."),))) as server, gateway_before(server.url, store) as gateway:
-        ask(gateway, [{"role": "user", "content": words}])
+        ask(gateway, messages)
     assert [info.head.title for info in store.logs()] == ["Fix the parser."]
 
 

@@ -18,6 +18,7 @@ from holdfast.packing.counting.families import recorded_model
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import Step, Transcript, User, path
+from holdfast.views.prose import without_wrappers
 
 DROP = 0.7
 """A prompt below this share of the one before was cut by the agent, whether it said so or not."""
@@ -185,10 +186,11 @@ def _round(transcript: Transcript, number: int, counter: TokenCounter) -> RoundO
     items = transcript.items[starts[number] if number else 0 : starts[number + 1]]
     steps = [item for item in items if isinstance(item, Step)]
     said = next((joined_text(i.message.parts) for i in items if isinstance(i, User) and i.opens_round), "")
+    spoken = without_wrappers(said).strip() or said
     calls = Counter(use.name for step in steps for use in step.uses.values())
     return RoundOverview(
         number=number + 1,
-        user=next((line.strip() for line in said.split("\n") if line.strip()), ""),
+        user=next((line.strip() for line in spoken.split("\n") if line.strip()), ""),
         first=steps[0].number + 1 if steps else 0,
         last=steps[-1].number + 1 if steps else 0,
         calls=_by_count(calls),

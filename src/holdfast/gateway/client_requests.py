@@ -3,7 +3,6 @@
 Rule: a client needs no help for this. What it says of its session is used; if it says nothing, its messages tell.
 """
 
-import re
 from collections.abc import Mapping
 
 import msgspec
@@ -14,6 +13,7 @@ from holdfast.gateway.exchange import SESSION_HEADERS
 from holdfast.gateway.wires import model_in_path
 from holdfast.messages import Json, ToolDefinition, joined_text
 from holdfast.models.errors import redacted_line
+from holdfast.views.prose import without_wrappers
 from holdfast.wire.content_blocks import FormatName, system_text, tool_definitions
 from holdfast.wire.foreign_json import Losses, items, obj, text
 from holdfast.wire.message_checks import is_message
@@ -34,9 +34,6 @@ CONTINUED = (
 
 KEPT_ELSEWHERE = ("previous_response_id", "conversation")
 """Fields that name a history at the provider, to which a request only adds."""
-
-_REMINDER = re.compile(r"<(system-reminder|environment_context)>.*?</\1>", re.DOTALL)
-
 
 class ClientRequest(Struct, frozen=True):
     """`session` is the client's own name of its session; empty where it says none."""
@@ -68,8 +65,8 @@ class ClientRequest(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The first words of a person, without what the client put around them."""
-        texts = (" ".join(_REMINDER.sub(" ", text).split()) for text in self.user_texts)
+        """What a person said last, without what the client put around it: some clients begin with examples."""
+        texts = (" ".join(without_wrappers(text).split()) for text in reversed(self.user_texts))
         return redacted_line(next(filter(None, texts), ""))[:100]
 
     @property

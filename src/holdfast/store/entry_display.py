@@ -25,6 +25,7 @@ from holdfast.events import (
 )
 from holdfast.ids import text_id
 from holdfast.messages import Image, Json, Text, Thinking, ToolCall
+from holdfast.numbers import count_noun
 from holdfast.store.encoding import INLINE_LIMIT
 from holdfast.store.protocol import LogInfo
 
@@ -87,7 +88,7 @@ def event_label(event: Event) -> str:
 def _gist(event: Event) -> str:
     """First words, and the id of the text if it is longer than that."""
     if isinstance(event, UserSaid | AssistantReplied | ToolReturned):
-        calls = [f"{part.name}()" for part in event.parts if isinstance(part, ToolCall)]
+        calls = [f"{part.name}({_arguments(part)})" for part in event.parts if isinstance(part, ToolCall)]
         texts = [part.text for part in event.parts if isinstance(part, Text) and part.text]
         said = [_first_words(text) for text in texts]
         return ": " + "; ".join(said + calls) if said or calls else ""
@@ -95,10 +96,15 @@ def _gist(event: Event) -> str:
     return f": {_first_words(text)}" if text else ""
 
 
+def _arguments(call: ToolCall) -> str:
+    """The first words of a call's arguments."""
+    return _short(call.raw or ", ".join(f"{name}={given}" for name, given in call.arguments.items()))
+
+
 def _first_words(text: str) -> str:
     short = _short(text)
-    lines = text.count("\n") + 1
-    return short if len(text) <= _FIRST_WORDS else f"{short} ({lines} lines, {text_id(text)})"
+    lines = count_noun(text.count("\n") + 1, "line")
+    return short if len(text) <= _FIRST_WORDS else f"{short} ({lines}, {text_id(text)})"
 
 
 def _part(part: Text | Image | Thinking | ToolCall) -> str:

@@ -18,7 +18,7 @@ WRAPPED_LINE = 60
 _TAGS = (
     "system-reminder|system_reminder|system_notification|task-notification|subagent_notification|command-name"
     "|command-message|local-command-caveat|local-command-stdout|local-command-stderr|bash-input|bash-stdout"
-    "|bash-stderr|user-prompt-submit-hook|environment_context|current_datetime|ide_opened_file|ide_selection"
+    "|bash-stderr|user-prompt-submit-hook|environment_context|session_context|current_datetime|ide_opened_file|ide_selection"
 )
 _WRAPPED = re.compile(rf"<(?P<tag>{_TAGS})(?:\s[^>\n]{{0,200}})?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 _AROUND = re.compile(r"</?command-args>")
