@@ -85,7 +85,7 @@ def test_a_store_that_cannot_be_opened_is_said_and_starts_nothing(words, tmp_pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["wrap", "klaude"], "`klaude` is no agent that is known"),
+        (["wrap", "klaude"], "`klaude` is not a known agent"),
         (["wrap", "--base-url-env", "X", "--", "no-such-program"], "there is no program `no-such-program`"),
         (["wrap", "--base-url-env", "=/v1", "--", "true"], "`=/v1` names no variable"),
         (["gateway", "--openai", "nowhere"], "cannot be the upstream of `openai`"),

@@ -51,6 +51,11 @@ def test_a_session_in_safe_is_accounted_for(store) -> None:
     assert data["arms"] is None
 
 
+def test_where_nothing_is_changed_nothing_is_said_of_a_control_arm(store) -> None:
+    record(store, requests=2)
+    assert "control arm" not in holdfast("gateway", "stats").err
+
+
 def test_arms_stand_side_by_side_with_a_word_about_too_few(store) -> None:
     # Chance draws, so both arms are there after some sessions.
     for first in itertools.count(step=4):

@@ -253,7 +253,13 @@ def test_an_upstream_may_end_in_its_version() -> None:
     assert upstream_target("https://h:1", b"/v1/models", b"") == b"/v1/models"
 
 
-@pytest.mark.parametrize("address", ["", "h", "ftp://h", "http://user@h", "http://h/?q", "http://h h"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "h", "ftp://h", "http://user@h", "http://h/?q", "http://h h"),
+        *("http://h:99999", "http://h:0", "http://h:x", "http://[::1"),
+    ],
+)
 def test_what_cannot_be_an_upstream(address) -> None:
     with pytest.raises(InputError, match="cannot be the upstream"):
         check_upstream("openai", address)

@@ -163,7 +163,7 @@ def say_viewer(viewer: ViewerProcess) -> None:
     "--token",
     envvar="HOLDFAST_GATEWAY_TOKEN",
     default="",
-    help="Take only requests whose path begins with it; made where others can reach the address.",
+    help="Take only requests whose path begins with it (default: none on loopback, elsewhere a random one).",
 )
 @view_option
 @mode_options

@@ -53,7 +53,7 @@ def show_stats(ctx: click.Context, logs: Sequence[str], *, as_json: bool) -> Non
     if not total.requests:
         note("the gateway has recorded no request in this store yet")
         return
-    for remark in _remarks(total, arms):
+    for remark in _remarks(sessions, total, arms):
         note(remark)
 
 
@@ -155,7 +155,9 @@ def _show_arms(arms: ComparedArms) -> None:
     )
 
 
-def _remarks(total: TrafficSums, arms: ComparedArms | None) -> Iterator[str]:
+def _remarks(
+    sessions: Sequence[SessionAccount], total: TrafficSums, arms: ComparedArms | None
+) -> Iterator[str]:
     if total.failed:
         failed = counted(total.failed, "request")
         yield f"{failed} failed: refused by the provider, or without an answer; they cost nothing"
@@ -166,9 +168,9 @@ def _remarks(total: TrafficSums, arms: ComparedArms | None) -> Iterator[str]:
         yield f"{unpriced} asked a model without a known price, and are in no dollars"
     if total.unreported:
         yield f"of {counted(total.unreported, 'request')} the provider reported no usage; they are in no dollars"
-    if arms is None:
+    if arms is None and any(session.mode != "watch" for session in sessions):
         yield "there is no control arm; `--control 10%` leaves some sessions as they are, to compare with"
-    elif not arms.are_enough:
+    elif arms is not None and not arms.are_enough:
         yield (
             f"the arms have {counted(arms.control.sessions, 'session')} and {arms.changed.sessions}: "
             f"too few to compare, which takes {FEWEST_SESSIONS} in each"

@@ -149,7 +149,7 @@ def find_agent(
         start = replace(AGENTS[known](os.environ, chosen), program=name)
     else:
         raise InputError(
-            f"`{name}` is no agent that is known",
+            f"`{name}` is not a known agent",
             hint=suggest(name, AGENTS, lists=True, more="for any other give `--base-url-env NAME`"),
         )
     if shutil.which(start.program) is None:

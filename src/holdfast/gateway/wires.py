@@ -6,6 +6,7 @@ Rule: a path decides, and where several providers have it, a header. Only hosts 
 import re
 from collections.abc import Mapping
 from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -67,9 +68,17 @@ def upstream_target(upstream: str, path: bytes, query: bytes) -> bytes:
 
 def check_upstream(wire: Wire, address: str) -> str:
     """An address that requests may be sent to. Raises InputError for what is none."""
-    if not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", address):
+    if not (re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", address) and _has_legal_host(address)):
         raise InputError(
             f"`{address}` cannot be the upstream of `{wire}`",
             hint="give an address such as https://api.example.com or http://127.0.0.1:8080/v1",
         )
     return address
+
+
+def _has_legal_host(address: str) -> bool:
+    """Whether brackets are closed and the port, if there is one, is a number that a port may have."""
+    try:
+        return urlsplit(address).port != 0
+    except ValueError:
+        return False
