@@ -47,6 +47,7 @@ class ResultRow(Struct, frozen=True):
     largest_prompt: int
     prompt_tokens: int
     dollars: float
+    first_byte_ms: float
     seconds: float
     direct_seconds: float | None
 
@@ -67,7 +68,7 @@ HEADINGS = (
         "prefix extends",
         "requests",
     ),
-    *("system+tools", "largest prompt", "prompt tokens", "dollars", "seconds", "direct"),
+    *("system+tools", "largest prompt", "prompt tokens", "dollars", "first byte ms", "seconds", "direct"),
 )
 
 
@@ -195,6 +196,7 @@ def _row(run: ClientRun, difference: str, direct: ClientRun | None) -> ResultRow
         largest_prompt=run.largest,
         prompt_tokens=sum(note.prompt for note in run.notes if note.status == 200),
         dollars=round(run.dollars, 6),
+        first_byte_ms=round(run.first_byte * 1_000, 1),
         seconds=round(run.seconds, 1),
         direct_seconds=round(direct.seconds, 1) if direct else None,
     )
@@ -218,7 +220,7 @@ def _cells(row: ResultRow) -> list[str]:
         *(row.client, row.version, row.mode, result, rules, str(row.refused), str(row.received)),
         *(row.extends, str(row.requests)),
         *(f"{row.fixed_tokens:,}", f"{row.largest_prompt:,}", f"{row.prompt_tokens:,}"),
-        *(f"{row.dollars:.4f}", f"{row.seconds:.1f}", direct),
+        *(f"{row.dollars:.4f}", f"{row.first_byte_ms:.0f}", f"{row.seconds:.1f}", direct),
     ]
 
 

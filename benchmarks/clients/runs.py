@@ -6,6 +6,7 @@ Rule: each run has its own provider, gateway, home and repository, so that no ru
 import contextlib
 import hashlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ class CannotRun(Exception):
 
 class ClientRun(Struct, kw_only=True):
     """What came of a run. `files` are the digests of what it left; `refused` is what the provider answered with
-    400, `received` what reached the client."""
+    400, `received` what reached the client; `waits` are the seconds until each answer began."""
 
     client: str
     version: str
@@ -43,6 +44,7 @@ class ClientRun(Struct, kw_only=True):
     seconds: float
     notes: list[RequestNote]
     received: list[str]
+    waits: list[float]
     printed: str = ""
 
     @property
@@ -62,6 +64,11 @@ class ClientRun(Struct, kw_only=True):
     @property
     def dollars(self) -> float:
         return sum(note.dollars or 0.0 for note in self.notes)
+
+    @property
+    def first_byte(self) -> float:
+        """Seconds from a request to the beginning of its answer, the median."""
+        return statistics.median(self.waits) if self.waits else 0.0
 
     @property
     def fixed(self) -> int:
@@ -125,6 +132,7 @@ def run_client(
             seconds=seconds,
             notes=provider.notes,
             received=tap.refusals,
+            waits=tap.waits,
             printed=printed + done.stderr.decode("utf-8", "replace"),
         )
 

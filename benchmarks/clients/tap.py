@@ -3,6 +3,7 @@
 Rule: it is no part of what is measured, so direct runs have it too.
 """
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -15,11 +16,12 @@ LEFT_BEHIND = frozenset(
 
 class Tap:
     """An ASGI application before `upstream`. `statuses` counts the answers to requests with a body, `refusals` is
-    what those of 400 and above said."""
+    what those of 400 and above said, `waits` the seconds until an answer began."""
 
     def __init__(self, upstream: str) -> None:
         self.statuses: Counter[int] = Counter()
         self.refusals: list[str] = []
+        self.waits: list[float] = []
         self._upstream = upstream
         self._client = httpx2.AsyncClient(timeout=None, follow_redirects=False)
 
@@ -39,7 +41,9 @@ class Tap:
         target = f"{self._upstream}{path}{'?' + query if query else ''}"
         headers = [(name, value) for name, value in scope["headers"] if name.lower() not in LEFT_BEHIND]
         request = httpx2.Request(scope["method"], target, headers=headers, content=body or None)
+        began = time.perf_counter()
         response = await self._client.send(request, stream=True)
+        waited = time.perf_counter() - began
         kept = [pair for pair in response.headers.raw if pair[0].lower() not in LEFT_BEHIND]
         await send({"type": "http.response.start", "status": response.status_code, "headers": kept})
         said = b""
@@ -50,6 +54,7 @@ class Tap:
         await response.aclose()
         if body:
             self.statuses[response.status_code] += 1
+            self.waits.append(waited)
             if response.status_code >= 400:
                 self.refusals.append(f"{path}: {said[:400].decode('utf-8', 'replace')}")
         return None

@@ -45,14 +45,19 @@ class ThinkingSigner:
         self.bound = tuple(bound)
         self._key = secrets.token_bytes(32)
         self._texts: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+        """Calls that were made with a thought, with their model."""
 
-    def sign(self, body: Body, messages: Sequence[tuple[int, Body]], text: str) -> str:
-        """The signature of a block that is said in reply to these messages."""
+    def sign(
+        self, body: Body, messages: Sequence[tuple[int, Body]], text: str, calls: Sequence[str] = ()
+    ) -> str:
+        """The signature of a block that is said in reply to these messages, before these calls."""
         known = [s for _, _, block in blocks_of(messages) if (s := self.read(block.get("signature")))]
         signature = Signature(
             secrets.token_hex(8), known[-1].id if known else "", _prefixes(body, messages)[-1], body["model"]
         )
         self._texts[signature.id] = text
+        self._calls |= dict.fromkeys(calls, signature.model)
         payload = msgspec.json.encode(signature)
         return base64.b64encode(payload + b"|" + self._mac(payload)).decode()
 
@@ -98,7 +103,22 @@ class ThinkingSigner:
                     )
                     found.append(Breach("A08", f"{where}: {words}: {why}."))
             before = signature.id
+        if not _is_dropped(body, beta):
+            found += self._missing_at_end(body, messages)
         return found
+
+    def _missing_at_end(self, body: Body, messages: Sequence[tuple[int, Body]]) -> list[Breach]:
+        """A08 where thoughts are left out from the end of the history, while earlier ones are there."""
+        last = max((at for at, _, _ in blocks_of(messages)), default=len(messages))
+        model = body.get("model")
+        return [
+            Breach("A08", f"messages.{number}: The thinking block before `tool_use` is missing.")
+            for number, message in messages[last + 1 :]
+            if model in self.bound
+            and any(
+                self._calls.get(str(block.get("id"))) == model for block in objects(message.get("content"))
+            )
+        ]
 
     def _mac(self, payload: bytes) -> bytes:
         return hmac.new(self._key, payload, "sha256").hexdigest().encode()

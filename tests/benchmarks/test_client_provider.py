@@ -443,9 +443,12 @@ def test_bound_thinking_breaks_with_system_and_tools_and_not_with_marks_and_form
     assert rules_of(served, marked) == ()
 
 
-def test_thinking_may_go_from_the_start_and_not_from_the_middle(start):
+def test_thinking_may_go_from_the_start_and_not_from_the_middle_or_the_end(start):
     served = start(Scenario(TASK, tuple((Command(f"echo {n}"),) for n in range(3)), "Done."))
     history = thinking_history(served, BOUND, 3)
+    ended = [{**message} for message in history]
+    ended[5] = assistant(*(block for block in ended[5]["content"] if block["type"] != "thinking"))
+    assert rules_of(served, ended) == ("A08",)
     gap = [{**message} for message in history]
     gap[3] = assistant(*(block for block in gap[3]["content"] if block["type"] != "thinking"))
     assert rules_of(served, gap) == ("A08",)

@@ -71,7 +71,7 @@ def test_a_run_through_the_gateway_is_equal_to_the_direct_one(agent):
     assert [note.prompt for note in watched.notes] == [note.prompt for note in direct.notes]
     rows = [_row(direct, "", direct), _row(watched, "", direct)]
     assert [row.equal for row in rows] == [None, True]
-    assert all(row.is_good for row in rows)
+    assert all(row.is_good and row.first_byte_ms > 0 for row in rows)
     lines = table(rows, markdown=True).splitlines()
     assert len({line.count("|") for line in lines}) == 1
     assert "| tiny | 1.0 | watch | equal | 0 | 0 | 0 | 7 of 7 | 8 |" in lines[3]
@@ -116,6 +116,8 @@ def test_the_tap_passes_on_and_counts_refusals():
             assert httpx2.get(f"{tapped}/v1/models").status_code == 200
     assert tap.statuses == {200: 1, 400: 1}
     assert len(tap.refusals) == 1
+    assert len(tap.waits) == 2
+    assert min(tap.waits) > 0
 
 
 def test_commands_of_the_long_session_lead_to_its_result(tmp_path):

@@ -70,7 +70,8 @@ class AnthropicWire:
         content: list[Body] = []
         if said.calls and kind != "disabled":
             text = "" if thinking.get("display") == "omitted" else THOUGHT
-            signature = self._signer.sign(asked.body, merged(asked.body), text)
+            calls = [call.id for call in said.calls]
+            signature = self._signer.sign(asked.body, merged(asked.body), text, calls)
             content.append({"type": "thinking", "thinking": text, "signature": signature})
         if said.text:
             content.append({"type": "text", "text": said.text})
