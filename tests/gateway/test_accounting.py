@@ -200,3 +200,17 @@ def test_arms_hold_only_sessions_that_chance_drew() -> None:
     many = compare_arms([changed, control] * 10)
     assert many is not None
     assert many.are_enough
+
+
+@pytest.mark.parametrize(
+    ("sums", "is_known"),
+    [
+        (TrafficSums(), False),
+        (TrafficSums(requests=2, failed=2), True),
+        (TrafficSums(requests=2, unpriced=1), True),
+        (TrafficSums(requests=4, failed=1, unpriced=3), False),
+        (TrafficSums(requests=4, failed=1, unpriced=1, unreported=1), True),
+    ],
+)
+def test_a_failure_beside_answers_without_a_price_does_not_make_them_free(sums, is_known) -> None:
+    assert sums.has_known_cost is is_known

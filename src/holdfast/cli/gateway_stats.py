@@ -106,7 +106,7 @@ def _tokens(sums: TrafficSums) -> tuple[Cell, ...]:
 
 
 def _cost(sums: TrafficSums) -> tuple[Cell, ...]:
-    is_known = sums.priced > 0
+    is_known = sums.has_known_cost
     saved = sums.dollars_before - sums.dollars
     share = f"{saved / sums.dollars_before:.1%}" if sums.dollars_before else ""
     known = (sums.dollars, sums.dollars_before, saved)
@@ -178,7 +178,7 @@ def _remarks(
 
 
 def _arm_dollars(arm: Arm, amount: float) -> str:
-    return _dollars(amount) if arm.sums.priced else UNKNOWN
+    return _dollars(amount) if arm.sums.has_known_cost else UNKNOWN
 
 
 def _dollars(amount: float) -> str:
@@ -192,7 +192,7 @@ def _session_json(session: SessionAccount) -> dict[str, Json]:
 
 def _sums_json(sums: TrafficSums) -> dict[str, Json]:
     """Dollars are null where the cost of no request is known."""
-    unknown = {} if sums.priced else {"dollars": None, "dollars_before": None}
+    unknown = {} if sums.has_known_cost else {"dollars": None, "dollars_before": None}
     return {**asdict(sums), "usage": asdict(sums.usage), **unknown}
 
 
@@ -207,7 +207,7 @@ def _arms_json(arms: ComparedArms | None) -> Json:
 
 
 def _arm_json(arm: Arm) -> dict[str, Json]:
-    is_known = arm.sums.priced > 0
+    is_known = arm.sums.has_known_cost
     return {
         "sessions": arm.sessions,
         "requests_per_session": arm.requests_per_session,

@@ -68,6 +68,11 @@ class TrafficSums(Struct, frozen=True, kw_only=True):
         """Requests whose cost is known. One that the provider refused cost nothing."""
         return self.requests - self.unpriced - self.unreported
 
+    @property
+    def has_known_cost(self) -> bool:
+        """Whether the cost of any answer is known, or all requests failed, which cost nothing."""
+        return self.priced > self.failed or 0 < self.failed == self.requests
+
     def plus(self, other: "TrafficSums") -> "TrafficSums":
         own, more = asdict(self), asdict(other)
         usage = add_usage(own.pop("usage"), more.pop("usage"))
