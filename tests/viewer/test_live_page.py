@@ -183,7 +183,7 @@ def test_a_page_finds_a_server_that_was_killed_and_started_again(browser, tmp_pa
             expect(page.locator("#live")).to_contain_text("Not connected, trying again.")
             page.locator("#timeline").focus()
             page.keyboard.press("Home")
-            expect(page.locator("#state")).to_contain_text("The viewer does not answer")
+            expect(page.locator("#matches")).to_contain_text("The viewer does not answer")
             page.keyboard.press("End")
             other.step(log)
             other.step(log)
@@ -191,6 +191,7 @@ def test_a_page_finds_a_server_that_was_killed_and_started_again(browser, tmp_pa
             assert again == address
             expect(page.locator("#live")).to_have_text("live")
             expect(page.locator("#now")).to_contain_text("Request 4 of 4")
+            expect(page.locator("#matches")).not_to_contain_text("does not answer")
             expect(page.locator("#state")).to_be_hidden()
             other.step(log)
             expect(page.locator("#now")).to_contain_text("Request 5 of 5")

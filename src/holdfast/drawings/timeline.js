@@ -86,7 +86,9 @@ class Timeline {
     const total = this.data.tokens.length;
     const span = Math.min(Math.max((this.to - this.from) * factor, Math.min(10, total)), total);
     const share = (around - this.from) / (this.to - this.from);
-    this.from = around - share * span;
+    // The column that is zoomed at stays whole.
+    const column = Math.floor(around);
+    this.from = Math.min(Math.max(around - share * span, column + 1 - span), column);
     this.to = this.from + span;
     this.pan(0);
   }
