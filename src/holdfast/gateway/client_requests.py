@@ -35,6 +35,7 @@ CONTINUED = (
 KEPT_ELSEWHERE = ("previous_response_id", "conversation")
 """Fields that name a history at the provider, to which a request only adds."""
 
+
 class ClientRequest(Struct, frozen=True):
     """`session` is the client's own name of its session; empty where it says none."""
 
