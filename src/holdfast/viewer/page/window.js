@@ -66,7 +66,7 @@ const blockLine = (block, place) => {
   const size = make("span", grouped(block.tokens), "n tokens");
   const level = make("span", block.level === "full" ? (block.cuts ? "shortened" : "") : block.level, `level${block.cuts ? " cut" : ""}`);
   line.append(kind, make("span", block.tool, "tool"), make("span", block.step ? `step ${block.step}` : "", "step"), size,
-    level, make("span", block.step ? `${block.age} ago` : "", "age"), make("span", block.same ? "same" : "new", "cache"), make("span", block.words, "first"));
+    level, make("span", block.step ? `${grouped(block.age)} ${block.age === 1 ? "step" : "steps"} ago` : "", "age"), make("span", block.same ? "same" : "new", "cache"), make("span", block.words, "first"));
   line.addEventListener("click", () => { chosen = place; paintRows(); guarded(read)(); });
   return line;
 };
