@@ -7,6 +7,16 @@ const make = (name, words = "", kind = "") => {
   if (kind) node.className = kind;
   return node;
 };
+// A browser takes seconds to lay out a text of millions of characters.
+const LONG_TEXT = 200000;
+const fillText = (box, text) => {
+  box.textContent = text.slice(0, LONG_TEXT);
+  if (text.length <= LONG_TEXT) return;
+  const rest = make("button", `Show all ${grouped(text.length)} characters`);
+  rest.type = "button";
+  rest.addEventListener("click", () => { box.textContent = text; box.focus(); });
+  box.append("\n", rest);
+};
 const clip = (text, most) => text.length > most ? `${text.slice(0, most)}…` : text;
 const ask = async (path) => {
   if (kept) return keptAnswer(path);

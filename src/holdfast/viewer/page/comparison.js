@@ -95,7 +95,7 @@ const readChange = async (row, line) => {
 };
 // Marks the lines between the first and the last that differ.
 const showSides = (was, now, isMarked) => {
-  if (!isMarked || was === now) { one("#compare-was").textContent = was; one("#compare-now").textContent = now; return; }
+  if (!isMarked || was === now) { fillText(one("#compare-was"), was); fillText(one("#compare-now"), now); return; }
   const old = was.split("\n"), fresh = now.split("\n"), most = Math.min(old.length, fresh.length);
   let first = 0, last = 0;
   while (first < most && old[first] === fresh[first]) first++;

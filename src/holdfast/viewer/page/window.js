@@ -77,8 +77,8 @@ const read = async () => {
   const found = await askSession(`requests/${current.at + 1}/blocks/${block.at}?${current.choice}`);
   const about = [found.tool, found.step && `step ${found.step}`, found.level, `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
   one("#reading-title").textContent = `${found.kind}: ${about}`;
-  one("#seen").textContent = found.seen;
-  one("#original").textContent = found.original || "";
+  fillText(one("#seen"), found.seen);
+  fillText(one("#original"), found.original || "");
   one("#beside").hidden = found.original === null;
   one(".sides").classList.toggle("alone", found.original === null);
   one("#cuts").replaceChildren(...found.cuts.map(cutLine));
@@ -90,7 +90,7 @@ const cutLine = (cut) => {
   const line = make("p", `${cut.what}: ${grouped(cut.before)} tokens to ${grouped(cut.after)} by the rule ${cut.rule} `);
   const whole = make("button", `whole text ${cut.id}`);
   whole.addEventListener("click", guarded(async () => {
-    one("#original").textContent = (await askSession(`texts/${encodeURIComponent(cut.id)}`)).text;
+    fillText(one("#original"), (await askSession(`texts/${encodeURIComponent(cut.id)}`)).text);
     one("#beside").hidden = false;
     one(".sides").classList.remove("alone");
   }));
