@@ -2,10 +2,12 @@
 // The last script: by now every part is there. An address is `#/SESSION/REQUEST/PANEL`, and without a session the list.
 const route = guarded(async () => {
   const [wanted, number, panel] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  if (!wanted || location.hash === "#main") await showList();
+  if (!wanted) await showList();
   else await showSession(wanted, Number(number) || 0, panel);
   await catchUp();
 });
 addEventListener("hashchange", route);
+// Not by its address, which names what is shown.
+one(".skip").addEventListener("click", (event) => { event.preventDefault(); one("#main").focus(); });
 route();
 connect();
