@@ -107,7 +107,7 @@ const takeNewest = async () => {
   const first = Math.max(count() - 1, 0);
   const part = await askSession(`timeline?${current.choice}&history=${data.history}&first=${first}`);
   if (data !== current.data) return;
-  const isReading = Boolean(document.activeElement.closest("#reading, #compare-reading")), before = count();
+  const isReading = all("article").some((article) => article.checkVisibility()), before = count();
   const follows = !before || (one("#follow").checked && !isReading);
   if (part.history !== data.history) {
     showTimeline(part);

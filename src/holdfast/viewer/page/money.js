@@ -1,6 +1,6 @@
 "use strict";
 // The money of a session by what it went for: of the chosen request, of all, and as it grew.
-const money = { own: 0, key: "", data: null };
+const money = { own: 0, key: "", shown: "", data: null };
 const MONEY = { reads: "cache reads", writes: "cache writes", plain: "uncached input", rewritten: "of these two, written again after folds",
   output: "output", summaries: "summaries" };
 const PAID = ["reads", "writes", "plain", "output", "summaries"];
@@ -8,15 +8,16 @@ const chosenPrices = () => one("#money-prices").value.trim();
 const withPrices = () => `prices=${encodeURIComponent(chosenPrices())}`;
 
 const showMoney = async () => {
-  const key = JSON.stringify([current.id, current.choice, chosenPrices(), count()]);
+  const shown = [current.id, current.choice, chosenPrices()], key = JSON.stringify([...shown, count()]);
+  const own = ++money.own;
   if (key !== money.key) {
-    const own = ++money.own;
-    one("#money-found").hidden = true;
+    // While requests are added, what was there before stays in its place.
+    if (JSON.stringify(shown) !== money.shown) one("#money-found").hidden = true;
     moneyState("Adding up…");
     try {
       const data = await askSession(`money?${current.choice}&${withPrices()}`);
       if (own !== money.own) return;
-      Object.assign(money, { key, data });
+      Object.assign(money, { key, data, shown: JSON.stringify(shown) });
     } catch (error) {
       if (own === money.own) { money.key = ""; moneyState(`${error.message}.`, true); }
       return;
