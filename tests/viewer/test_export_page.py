@@ -213,5 +213,7 @@ def test_a_failure_of_the_export_is_a_sentence_beside_the_button(browser):
         expect(page.locator("#rows .block").first).to_be_visible()
         page.evaluate("() => { current.at = 98; }")
         page.click("#export")
-        expect(page.locator("#export-state")).to_have_text("there is no request 99 to export")
+        expect(page.locator("#export-state")).to_have_text(
+            "there is no request 99 to export; the session has 4"
+        )
         page.close()

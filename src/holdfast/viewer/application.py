@@ -127,7 +127,7 @@ class ViewerApplication:
         except NotFound as error:
             return _refusal(404, error.message)
         except HoldfastError as error:
-            return _refusal(400, error.message)
+            return _refusal(400, "; ".join(filter(None, (error.message, error.hint))))
         return ViewerAnswer(200, "application/json", msgspec.json.encode(value))
 
     def _value(self, asked: list[str], query: Mapping[str, str]) -> Json:

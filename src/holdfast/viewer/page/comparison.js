@@ -26,7 +26,7 @@ const showComparison = async () => {
   one("#compare-state").textContent = other < 1 ? why : "Comparing…";
   if (other < 1) return;
   let found;
-  try { found = await comparePart(other, 0); } catch (error) { one("#compare-state").textContent = error.message; return; }
+  try { found = await comparePart(other, 0); } catch (error) { one("#compare-state").textContent = `${error.message}.`; return; }
   if (own !== comparison.own) return;
   Object.assign(comparison, { rows: [], total: found.total, earlier: found.earlier, later: found.later });
   one("#compare-state").textContent = found.earlier === found.later ? `Request ${grouped(other)} is the chosen one itself.`

@@ -28,8 +28,9 @@ const keptAnswer = (path) => {
 };
 const notKept = (at) => {
   const number = /\/requests\/(\d+)$/.exec(at);
-  if (number) return `The window of request ${grouped(number[1])} is left out of this export.`;
-  return at.includes("/compare/") ? "This comparison is left out of this export." : "This is left out of this export.";
+  if (number) return `The window of request ${grouped(number[1])} is left out of this export`;
+  if (at.endsWith("/remembered")) return `An export has the memory of one request, here ${grouped(kept.request)}`;
+  return `This ${at.includes("/compare/") ? "comparison " : ""}is left out of this export`;
 };
 
 if (kept) {

@@ -13,8 +13,7 @@ const showLeftOut = async () => {
   try {
     addLeftOut(await leftOutPart(0), own);
   } catch (error) {
-    if (own === leftOut.own) one("#left-state").textContent = "This could not be searched.";
-    throw error;
+    if (own === leftOut.own) one("#left-state").textContent = `${error.message}.`;
   }
 };
 const addLeftOut = (found, own) => {

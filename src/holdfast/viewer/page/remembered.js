@@ -19,8 +19,7 @@ const showMemory = async () => {
     one("#memory-groups").hidden = false;
     one("#memory-state").textContent = `Read by rule from the log up to request ${grouped(found.number)}. Choose a line to read where it comes from.`;
   } catch (error) {
-    one("#memory-state").textContent = "This could not be read.";
-    throw error;
+    one("#memory-state").textContent = `${error.message}.`;
   } finally { isReadingMemory = false; }
 };
 const factGroup = (group) => {

@@ -25,7 +25,7 @@ const showWindow = async () => {
   one("#matches").textContent = `${grouped(blocks.length)} ${blocks.length === 1 ? "block" : "blocks"}${one("#words").value ? " with these words" : ""}, in the order sent`;
   one("#spacer").style.height = `${blocks.length * HEIGHT}px`;
   one("#reading").hidden = true;
-  if (found.error) one("#matches").textContent = found.error.message;
+  if (found.error) one("#matches").textContent = `${found.error.message}.`;
   paintRows();
 };
 const fetchPart = (place) => {
