@@ -21,7 +21,7 @@ const clip = (text, most) => text.length > most ? `${text.slice(0, most)}…` : 
 const ask = async (path) => {
   if (kept) return keptAnswer(path);
   let response;
-  try { response = await fetch(`api/${path}`); } catch { throw new Error("The viewer does not answer: has it been ended?"); }
+  try { response = await fetch(`api/${path}`); } catch { throw new Error("The viewer does not answer: it may have ended"); }
   const value = await response.json();
   if (!response.ok) throw new Error(value.error);
   return value;

@@ -1,7 +1,7 @@
 "use strict";
 // What if: runs of the session under other profiles and budgets. While one is under way, its row is asked for again.
-const whatIf = { timer: 0, rows: [], key: "" };
-const POLL = 400;
+const whatIf = { timer: 0, rows: [], key: "", isLost: false };
+const POLL = 400, LATER = 3000;
 const NAMES = { recorded: "as recorded", everything: "everything, cached" };
 const isUnderWay = (row) => row.state === "waiting" || row.state === "running";
 
@@ -20,10 +20,15 @@ const askRuns = async (path) => {
   try {
     rows = await askSession(`what-if${path}${path.includes("?") ? "&" : "?"}${withPrices()}`);
   } catch (error) {
-    if (key === whatIf.key) whatIfState(`${error.message}.`, true);
+    if (key !== whatIf.key) return;
+    whatIfState(`${error.message}.`, true);
+    whatIf.isLost = !path;
+    if (whatIf.rows.some(isUnderWay)) whatIf.timer = setTimeout(() => askRuns(""), LATER);
     return;
   }
   if (key !== whatIf.key) return;
+  if (whatIf.isLost) whatIfState("");
+  whatIf.isLost = false;
   takeRuns(rows);
   if (rows.some(isUnderWay)) whatIf.timer = setTimeout(guarded(() => askRuns("")), POLL);
 };
