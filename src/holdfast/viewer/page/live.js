@@ -117,7 +117,7 @@ const takeNewest = async () => {
   addColumns(data, part);
   timeline.grow(before);
   if (count() === before) { if (before) sayChosen(); return; }
-  state("");
+  sayLoaded();
   if (follows) { await go(count() - 1); return; }
   one("#follow").checked = false;
   sayChosen();

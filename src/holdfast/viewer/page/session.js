@@ -47,29 +47,45 @@ const showSession = async (wanted, number, panel) => {
     state("Reading the session…");
     const row = await ask(`sessions/${encodeURIComponent(wanted)}`);
     if (own !== round) return;
+    // An export says what its first session is compared with.
+    if (current.id) one("#compare-with").reset();
     current.id = wanted;
-    one("#title").textContent = row.title || row.id;
-    one("#where").textContent = `${row.source} · ${row.id}`;
-    document.title = `${row.title || row.id} · Holdfast view`;
-    current.choice = ""; one("#choice").reset(); enable();
-    await load();
+    current.data = null;
+    const title = clip(row.title || row.id, 400);
+    one("#title").textContent = title;
+    one("#where").textContent = `${clip(row.source, 60)} · ${row.id}`;
+    document.title = `${title} · Holdfast view`;
+    one("#choice").reset(); enable();
+    await load("");
+    if (own !== round) return;
   }
+  sayLoaded();
   one("#session").hidden = false;
   current.panel = panel || current.panel;
   current.at = number ? number - 1 : count() - 1;
   await go(current.at);
 };
-const load = async () => {
+// A choice counts once its timeline is there: one that is refused changes nothing.
+let loading = 0;
+const load = async (choice) => {
+  const own = ++loading;
   state("Reading the session…");
-  showTimeline(await askSession(`timeline?${current.choice}`));
+  const data = await askSession(`timeline?${choice}`);
+  if (own !== loading) return;
+  current.choice = choice;
+  showTimeline(data);
+};
+const sayLoaded = () => {
+  const isEmpty = !count();
+  state(isEmpty ? "Nobody has asked a model in this session yet." : "");
+  for (const name of ["#legend", "#timeline", "#keys", "#now", "#marks", "#tabs"]) one(name).hidden = isEmpty;
+  if (isEmpty) for (const name of panels.keys()) one(`#panel-${name}`).hidden = true;
 };
 const showTimeline = (data) => {
   current.data = data;
   one("#shown").textContent = `This is ${data.shown}${data.profile ? ` (profile ${data.profile}, budget ${short(data.budget)})` : ""}.${data.remark ? ` ${data.remark}` : ""}`;
   for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = data.basis === "list";
-  state(count() ? "" : "Nobody has asked a model in this session yet.");
-  one("#tabs").hidden = !count();
-  if (!count()) for (const name of panels.keys()) one(`#panel-${name}`).hidden = true;
+  sayLoaded();
   one("#legend").replaceChildren(...[...data.kinds, "cached"].map((kind) => {
     const item = make("li");
     item.append(make("span", "", `swatch ${kind}`), LAYERS[kind]);
@@ -106,6 +122,6 @@ const enable = () => {
 one("#choice").addEventListener("change", enable);
 one("#choice").addEventListener("submit", (event) => {
   event.preventDefault();
-  current.choice = new URLSearchParams(new FormData(one("#choice"))).toString();
-  guarded(async () => { await load(); await go(current.at); })();
+  const choice = new URLSearchParams(new FormData(one("#choice"))).toString();
+  guarded(async () => { await load(choice); await go(current.at); })();
 });

@@ -74,7 +74,8 @@ const read = async () => {
   await fetchPart(chosen);
   const block = blocks[chosen];
   if (!block) return;
-  const found = await askSession(`requests/${current.at + 1}/blocks/${block.at}?${current.choice}`);
+  const own = asked, found = await askSession(`requests/${current.at + 1}/blocks/${block.at}?${current.choice}`);
+  if (own !== asked || blocks[chosen] !== block) return;
   const about = [found.tool, found.step && `step ${found.step}`, found.level, `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
   one("#reading-title").textContent = `${found.kind}: ${about}`;
   fillText(one("#seen"), found.seen);
@@ -112,5 +113,5 @@ one("#rows").addEventListener("keydown", (event) => {
 });
 one("#reading").addEventListener("keydown", (event) => { if (event.key === "Escape") { one("#reading").hidden = true; one("#rows").focus(); } });
 let typing = 0;
-one("#words").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(guarded(showWindow), 150); });
+one("#words").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(guarded(async () => { if (current.data && count()) await showWindow(); }), 150); });
 addPanel("window", showWindow);
