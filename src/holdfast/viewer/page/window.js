@@ -74,8 +74,9 @@ const read = async () => {
   await fetchPart(chosen);
   const block = blocks[chosen];
   if (!block) return;
-  const own = asked, found = await askSession(`requests/${current.at + 1}/blocks/${block.at}?${current.choice}`);
-  if (own !== asked || blocks[chosen] !== block) return;
+  const { id, at, choice } = current;
+  const found = await askSession(`requests/${at + 1}/blocks/${block.at}?${choice}`);
+  if (id !== current.id || at !== current.at || choice !== current.choice || blocks[chosen]?.at !== block.at) return;
   const about = [found.tool, found.step && `step ${found.step}`, found.level, `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
   one("#reading-title").textContent = `${found.kind}: ${about}`;
   fillText(one("#seen"), found.seen);
