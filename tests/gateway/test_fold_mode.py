@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from gateway.caching_provider import caching_provider, run_agent
 from gateway.client_lists import (
     FORMATS,
     LISTS,
@@ -24,7 +25,7 @@ from gateway.client_lists import (
 )
 from gateway.gateway_server import gateway_before, remarks
 from gateway.upstream_server import upstream
-from holdfast.events import Folded
+from holdfast.events import AssistantReplied, Folded, Rewound
 from holdfast.gateway import rewriting
 from holdfast.gateway.conversations import MODE, REQUEST, ClientConversation
 from holdfast.log import Log
@@ -298,3 +299,16 @@ def test_a_store_that_takes_nothing_more_costs_no_request(tmp_path) -> None:
         sent = body("openai", lists[-1])
         assert send(gateway, "openai", sent).status_code == 200
     assert seen.requests[1].body == sent
+
+
+@pytest.mark.parametrize("mode", ["safe", "fold"])
+def test_a_client_that_answers_at_once_is_recorded_once(tmp_path, mode) -> None:
+    """Its copy of a reply comes back before the reply may be recorded."""
+    store = SqliteStore(tmp_path / "store.db")
+    settings = {"files": tmp_path / "texts", "mode": mode, "budget": BUDGET}
+    with caching_provider() as (url, _), gateway_before(url, store, **settings) as gateway:
+        run_agent(gateway, 20)
+    (log,) = [info.head.id for info in store.logs() if info.head.source == "gateway"]
+    events = [entry.event for entry in Log.open(store, log).entries()]
+    assert sum(isinstance(event, AssistantReplied) for event in events) == 20
+    assert not any(isinstance(event, Rewound) for event in events)

@@ -5,7 +5,7 @@ so is every change of it, with the reason.
 """
 
 from collections.abc import Sequence
-from threading import Lock
+from threading import Condition, Lock
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +39,8 @@ MODE = "mode"
 """The kind of the remark that says to which mode a conversation changed, and why."""
 REQUEST = "request"
 """The kind of the remark that says of each request in which mode it passed, and what was done to it."""
+RECORDING_SECONDS = 2.0
+"""How long a request waits for the recording of the one before: far less than it may wait to be changed."""
 MOST_OPEN = 16
 """Conversations kept open; the others are opened again from their logs."""
 MOST_ALIKE = 8
@@ -82,6 +84,21 @@ class ClientConversation:
         self._sizes: list[tuple[int, int]] = []
         self.tokens_removed = removed
         """Tokens that the last request had less than the client's."""
+        self._unrecorded = 0
+        self._recorded = Condition()
+
+    def begin_request(self) -> None:
+        """Wait until the request before is recorded: a client sends back its reply, and where the client's copy is
+        recorded first, the reply itself is taken for another one. One that takes too long is not waited for."""
+        with self._recorded:
+            self._recorded.wait_for(lambda: not self._unrecorded, RECORDING_SECONDS)
+            self._unrecorded = 1
+
+    def end_request(self) -> None:
+        """A request is recorded, or will never be."""
+        with self._recorded:
+            self._unrecorded = 0
+            self._recorded.notify_all()
 
     def was_sent_whole(self, result: ResultText, replaced_at: float | None = None) -> bool:
         """Whether a result was sent here before it was first replaced, which another session may have done, or

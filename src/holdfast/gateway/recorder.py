@@ -71,6 +71,7 @@ class TrafficRecorder:
         with self._lock:
             if self._waiting_bytes and self._waiting_bytes + exchange.size > MOST_WAITING:
                 self.missed += 1
+                _end_request(exchange)
                 return
             self._waiting_bytes += exchange.size
         self._waiting.put(exchange)
@@ -90,6 +91,7 @@ class TrafficRecorder:
             except BaseException as error:  # Whatever it was, the next exchange is recorded.
                 self.missed += 1
                 _warn("an exchange could not be recorded", error)
+            _end_request(exchange)
             self._tell(recorded)
             with self._lock:
                 self._waiting_bytes -= exchange.size
@@ -179,6 +181,11 @@ class TrafficRecorder:
         )
         if has_fallen and conversation.mode != "watch":
             conversation.switch_off("the provider reads less from its cache since requests are changed")
+
+
+def _end_request(exchange: PassedExchange) -> None:
+    if isinstance(exchange.context, RequestContext):
+        exchange.context.conversation.end_request()
 
 
 def _warn(what: str, error: BaseException) -> None:

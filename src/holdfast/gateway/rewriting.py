@@ -114,6 +114,7 @@ class Rewriter:
         if request is None or not request.is_list:
             return None
         conversation = self._conversations.find(request, exchange)
+        conversation.begin_request()
         return RequestContext(request, conversation, body)
 
     def _changed(
