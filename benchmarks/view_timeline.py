@@ -4,9 +4,9 @@
 
 A real viewer on loopback and the system's Chromium. `open` is from the address to the first rows of the window. An
 interaction is measured in the page's own clock, from the key or click to the frame that shows its answer, over
-requests from all over the session. A frame is what the page's script measures of its own drawing, and the SVG
-figures are the time to build and lay out the same number of columns of eight layers, as one path a layer and as one
-rectangle a layer and request.
+requests from all over the session; beside it is the server's CPU time, which a busy machine changes little. A frame
+is what the page's script measures of its own drawing, and the SVG figures are the time to build and lay out as many
+columns of eight layers, as one path a layer and as one rectangle a layer and request.
 """
 
 import argparse
@@ -62,20 +62,25 @@ SVG = """([kind, n]) => {
 
 
 INTERACTIONS = {
-    "next request": "go(current.at + 1)",
-    "any request": "go(place)",
-    "zoom": "timeline.zoom(0.5)",
-    "whole session": "timeline.zoom(Infinity)",
+    "scrub to the next request": "go(current.at + 1)",
+    "choose any request": "go(requests - place)",
+    "zoom in": "timeline.zoom(0.5)",
+    "zoom out to the whole session": "timeline.zoom(Infinity)",
+    "scroll the window to its end": "(one('#rows').scrollTop = 1e9, fetchPart(blocks.length - 1))",
     "read a block": "(chosen = Math.floor(blocks.length / 2), read())",
     "search in the window": "(one('#words').value = `part ${place}`, showWindow())",
+    "compare with the request before": "openPanel('compare')",
+    "compare with the first request": "(one('#compare-with').elements.with.value = 'number', "
+    "one('#compare-number').value = '1', openPanel('compare'))",
 }
-"""What a person does, as the page's own functions; `place` is a request."""
+"""What a person does, as the page's own functions; `place` is one of all `requests`."""
 
-TIMED = """async (places) => {
+TIMED = """async ([places, requests]) => {
   const times = [];
   const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   for (const place of places) {
-    await go(place); await drawn();
+    one('#compare-with').reset();
+    await openPanel('window'); await go(place); await drawn();
     const began = performance.now();
     await (WORK); await drawn();
     times.push(performance.now() - began);
@@ -85,12 +90,21 @@ TIMED = """async (places) => {
 }"""
 
 
+def _cpu_ms(page: Page, work: str, places: list[int], requests: int) -> tuple[list[float], float]:
+    """The times of an interaction, and the CPU time of the server, which is this process, for all of them."""
+    began = time.process_time()
+    times: list[float] = page.evaluate(TIMED.replace("WORK", work), [places, requests])
+    return times, (time.process_time() - began) * 1000
+
+
 def measure_interactions(page: Page, requests: int) -> None:
     places = [round(requests * share) for share in (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)]
-    print("\n| interaction | median ms | slowest ms |\n| --- | --- | --- |")
+    print("\n| interaction | median ms | slowest ms | of the server's CPU ms |\n| --- | --- | --- | --- |")
     for name, work in INTERACTIONS.items():
-        times = page.evaluate(TIMED.replace("WORK", work), places)
-        print(f"| {name} | {statistics.median(times):.0f} | {max(times):.0f} |")
+        prepared = _cpu_ms(page, "null", places, requests)[1]
+        times, spent = _cpu_ms(page, work, places, requests)
+        own = max(spent - prepared, 0) / len(places)
+        print(f"| {name} | {statistics.median(times):.0f} | {max(times):.0f} | {own:.0f} |")
     print()
 
 

@@ -1,5 +1,6 @@
 """`holdfast view` as a program: where it is, that it ends, that it writes nothing, what it says of bad input."""
 
+import os
 import socket
 import stat
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from cli.command_line import command
 from holdfast.store import SqliteStore
 from support.free_port import free_port
+from viewer.agent_folders import make_home
 from viewer.session_samples import keep, long_work
 from viewer.view_program import end, serve
 
@@ -78,15 +80,36 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(tmp_path: Path) -> None:
     assert "hint: choose another with `--port`" in done.stderr
 
 
+def test_the_sessions_of_an_agent_are_shown_by_its_name(tmp_path: Path) -> None:
+    folder = make_home(tmp_path)["claude"]
+    (folder / "sessions-index.json").write_text('{"version": 1}')
+    program, address, said = serve("--store", tmp_path / "store.db", "claude", home=tmp_path)
+    assert "showing 2 sessions (1 other file could not be shown)" in said
+    rows = httpx2.get(f"{address}api/sessions").json()
+    assert {row["title"] for row in rows} == {"Find the parser", "Parser fixed"}
+    for row in rows:
+        assert httpx2.get(f"{address}api/sessions/{row['id']}/figures").json()["steps"] > 0
+        assert httpx2.get(f"{address}api/sessions/{row['id']}/timeline").json()["basis"] == "list"
+    (refused,) = httpx2.get(f"{address}api/refused").json()["files"]
+    assert refused["place"] == "sessions-index.json"
+    end(program)
+    assert not (tmp_path / "store.db").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (["no-such-log"], "`no-such-log` is neither a file nor the id of a log", 2),
+        (["no-such-log"], "`no-such-log` is neither a file, a folder nor the id of a log", 2),
         (["talk.json", "--from", "telepathy"], "telepathy", 2),
+        (["codex"], "the folder `~/.codex/sessions` does not exist", 2),
+        (["package.json"], "package.json is not a recording in a known format", 2),
+        (["torn.jsonl"], "torn.jsonl line 2 is not valid JSON", 2),
     ],
 )
 def test_bad_input_is_said_in_a_sentence(words, said, code, tmp_path) -> None:
     (tmp_path / "talk.json").write_text('[{"role":"user","content":"go"}]')
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    (tmp_path / "torn.jsonl").write_text('{"type": "session", "id": "p1"}\n{"type": "mess\n{}\n')
     done = subprocess.run(
         command("view", "--no-open", "--store", "store.db", *words),
         capture_output=True,
@@ -94,6 +117,7 @@ def test_bad_input_is_said_in_a_sentence(words, said, code, tmp_path) -> None:
         check=False,
         timeout=60,
         cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
     )
     assert done.returncode == code, done.stderr
     assert said in done.stderr

@@ -6,6 +6,7 @@ import pytest
 
 from cli.command_line import holdfast, json_file
 from holdfast.store import SqliteStore
+from recordings.recording_samples import NEUTRAL, write_lines
 from viewer.session_samples import keep, long_work
 
 SECRET = "ghp_76dfZTPtLLKjAyS96HBqcbCtx3GIobuiF9Pl"
@@ -51,13 +52,17 @@ def test_a_log_goes_to_stdout_at_the_request_that_was_asked_for(tmp_path: Path) 
         (("{talk}", "--export", ""), "cannot be written: it is a folder"),
         (("--export", "-"), "an export has one session, and 0 sessions were named"),
         (("{talk}", "{other}", "--export", "-"), "an export has one session, and 2 sessions were named"),
+        (("{several}", "--export", "-"), "an export has one session, and 2 sessions were named"),
         (("{talk}", "--request", "2", "--export", "-"), "there is no request 2 to export"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(tmp_path: Path, recording: Path, words, said) -> None:
     other = json_file(tmp_path / "other.json", [*TALK, *TALK])
+    several = tmp_path / "folder"
+    several.mkdir()
+    write_lines(several / "two.jsonl", [NEUTRAL, {**NEUTRAL, "id": "demo/two"}])
     before = recording.read_bytes()
-    filled = [word.format(talk=recording, folder=tmp_path, other=other) for word in words]
+    filled = [word.format(talk=recording, folder=tmp_path, other=other, several=several) for word in words]
     done = holdfast("view", "--store", tmp_path / "store.db", *filled)
     assert (done.code, done.out) == (2, b""), done.err
     assert said in done.err

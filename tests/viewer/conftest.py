@@ -31,14 +31,14 @@ ARGUMENTS = [
 
 
 @contextmanager
-def viewer(*stores) -> Iterator[str]:
-    """The address of a viewer of these stores."""
+def viewer(*stores, recorded=None) -> Iterator[str]:
+    """The address of a viewer of these stores, and of recordings in files and folders."""
 
     def profile(name: str, budget: str):
         return choose_profile(name or BUILT_IN["code"], budget or None)
 
     catalogue = load_catalogue()
-    library = SessionLibrary(stores, model_lookup(catalogue), profile)
+    library = SessionLibrary(stores, model_lookup(catalogue), profile, recorded)
     token = secrets.token_urlsafe(8)
     listening = open_socket("127.0.0.1", 0)
     runs = WhatIfRuns(library, older_evidence)

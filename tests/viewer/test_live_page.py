@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from holdfast.store.read_only import ReadOnlyStore
+from holdfast.viewer.recorded_sessions import RecordedSessions
+from recordings.recording_samples import NEUTRAL, write_lines
 from support.free_port import free_port
 from viewer.conftest import viewer
 from viewer.other_process import other_process
@@ -82,12 +84,39 @@ def test_sessions_appear_grow_and_go_in_the_list(live):
     expect(row).to_have_count(2)
     expect(row.first).to_contain_text("The second")
     page.fill("#search", "first")
-    expect(row.first).to_be_hidden()
+    expect(row).to_have_count(1)
     begin(other, "The third", 1)
-    expect(row).to_have_count(3)
-    expect(row.first).to_be_hidden()
+    expect(page.locator("#list-count")).to_have_text("1 of 3 sessions")
+    expect(row).to_have_count(1)
     other.delete(first)
+    expect(row).to_have_count(0)
+    expect(page.locator("#none")).to_be_visible()
+    page.fill("#search", "")
     expect(row).to_have_count(2)
+    expect(row.first).to_contain_text("The third")
+
+
+def test_the_sessions_of_a_file_stay_while_a_store_grows(browser, tmp_path):
+    place, folder = tmp_path / "store.db", tmp_path / "folder"
+    folder.mkdir()
+    write_lines(folder / "two.jsonl", [NEUTRAL, {**NEUTRAL, "id": "demo/two"}])
+    with (
+        other_process(place) as other,
+        ReadOnlyStore(place) as store,
+        viewer(store, recorded=RecordedSessions([folder])) as address,
+        page_of(browser, address) as page,
+    ):
+        open_file = page.get_by_role("link", name="two.jsonl")
+        open_file.click()
+        rows = page.locator("#list tbody tr")
+        expect(rows).to_have_count(2)
+        begin(other, "work", 1)
+        page.wait_for_function("() => live.known.size === 2")
+        expect(rows).to_have_count(2)
+        expect(page.get_by_role("link", name="Fix the parser")).to_have_count(2)
+        page.click("#home")
+        expect(open_file).to_be_visible()
+        expect(page.get_by_role("link", name="work")).to_be_visible()
 
 
 def test_the_newest_request_is_followed_and_another_stays_chosen(live):

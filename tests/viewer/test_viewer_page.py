@@ -1,5 +1,6 @@
 """The page in a real browser: sessions, scrubbing, a cut and its original, a log that would like to be a page."""
 
+import re
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -69,6 +70,79 @@ def test_arrow_keys_scrub_through_the_requests(browser):
         box = page.locator("#canvas").bounding_box()
         page.mouse.click(box["x"] + box["width"] - 14, box["y"] + 100)
         expect(now).to_contain_text("Request 40 of 40")
+
+
+def test_the_mouse_goes_through_the_requests_and_zooms(browser):
+    with opened(browser, long_work()) as (page, _):
+        choose_session(page)
+        now, canvas = page.locator("#now"), page.locator("#canvas")
+        box = canvas.bounding_box()
+        left, width, high = box["x"] + 58, box["width"] - 68, box["y"] + 100
+        page.mouse.move(left + width * 0.0125, high)
+        page.mouse.down()
+        expect(now).to_contain_text("Request 1 of 40")
+        page.mouse.move(left + width * 0.5125, high, steps=5)
+        expect(now).to_contain_text("Request 21 of 40")
+        page.mouse.up()
+        page.mouse.move(left + width * 0.9, high)
+        expect(now).to_contain_text("Request 21 of 40")
+        expect(page.locator("#matches")).to_contain_text("44 blocks")
+        drawn = canvas.get_attribute("data-drawn")
+        page.mouse.wheel(0, -400)
+        expect(canvas).not_to_have_attribute("data-drawn", drawn)
+        assert page.evaluate("() => timeline.to - timeline.from") < 40
+        assert page.evaluate("() => scrollY") == 0
+        page.locator("#timeline").focus()
+        page.keyboard.press("0")
+        assert page.evaluate("() => timeline.to - timeline.from") == 40
+        page.mouse.wheel(0, 200)
+        page.wait_for_function("() => scrollY > 0")
+
+
+def test_two_requests_are_compared_by_keyboard(browser):
+    with opened(browser, long_work()) as (page, _):
+        choose_session(page)
+        page.locator("#timeline").focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("p")
+        page.keyboard.press("ArrowRight")
+        page.locator("#tab-window").focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#compare-state")).to_contain_text("Request 1, ")
+        expect(page.locator("#compare-prefix")).to_contain_text("only grew at its end, by 2 blocks")
+        expect(page.locator("#compare-rows li")).to_have_count(2)
+        page.locator("#compare-rows button").last.press("Enter")
+        expect(page.locator("#compare-now")).to_contain_text("row 0 of the output")
+        page.keyboard.press("Escape")
+        expect(page.locator("#compare-rows button").last).to_be_focused()
+
+
+def test_every_block_says_whether_it_came_from_the_cache(browser):
+    with opened(browser, long_work()) as (page, _):
+        choose_session(page)
+        page.locator("#timeline").focus()
+        states = page.locator("#rows .cache")
+        page.keyboard.press("Home")
+        expect(states).to_have_text(["new", "new"])
+        page.keyboard.press("ArrowRight")
+        expect(states).to_have_text(["cached", "cached", "new", "new"])
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+        expect(page.locator("#now")).to_contain_text("Request 8 of 40")
+        expect(states.last).to_have_text("new")
+        expect(states.first).to_have_text("sent again")
+        expect(page.get_by_role("option").last).to_have_accessible_name(
+            re.compile("result, Bash, step 7, 1 ago, .*, new: row 6")
+        )
+
+
+def test_the_skip_link_stays_in_the_session(browser):
+    with opened(browser, long_work()) as (page, _):
+        choose_session(page)
+        page.locator(".skip").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#main")).to_be_focused()
+        expect(page.locator("#session")).to_be_visible()
 
 
 def test_a_cut_is_shown_beside_its_original(browser):

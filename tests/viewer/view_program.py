@@ -1,17 +1,22 @@
 """`holdfast view` as a program."""
 
+import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import httpx2
 
 from cli.command_line import command
 
 
-def serve(*words: object) -> tuple[subprocess.Popen[str], str, str]:
+def serve(*words: object, home: Path | None = None) -> tuple[subprocess.Popen[str], str, str]:
     """The program, the address that it prints, and what it says with it."""
-    program = subprocess.Popen(command("view", "--no-open", *words), stderr=subprocess.PIPE, text=True)
+    env = {**os.environ, "HOME": str(home)} if home else None
+    program = subprocess.Popen(
+        command("view", "--no-open", *words), stderr=subprocess.PIPE, text=True, env=env
+    )
     assert program.stderr is not None
     said = next(line for line in program.stderr if "http://" in line)
     return program, re.findall(r"at (http://\S+) ", said)[0], said

@@ -4,7 +4,7 @@ Rule: nothing is written. A store is opened for reading only; recordings are hel
 stdout belongs to the protocol.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,12 +15,11 @@ from holdfast.cli.streams import note, track, warn
 from holdfast.errors import InputError
 from holdfast.log import Log
 from holdfast.numbers import counted
+from holdfast.recordings.folders import ENDINGS, folder_files
 from holdfast.recordings.json_lines import RecordingFile
 from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import MemoryStore, ReadOnlyStore, Store
 
-ENDINGS = (".json", ".jsonl", ".ndjson", ".traj", ".gz", ".db")
-"""What a file of a folder ends with to be taken for a recording."""
 NAMED_FILES = 5
 SDK = ("mcp", "mcp_types", "anyio")
 
@@ -75,8 +74,13 @@ def _check_sdk() -> None:
 def import_recordings(places: Sequence[Path]) -> Store:
     """All recordings of the files and folders, in memory. Other files of a folder are left out and named."""
     store = MemoryStore()
-    files = [(path, place.is_dir()) for place in places for path in _files(place)]
     left_out: list[str] = []
+
+    def refuse(path: Path, _: OSError) -> None:
+        left_out.append(path.name)
+
+    files = [(place, False) for place in places if not place.is_dir()]
+    files += [(f.path, True) for place in places if place.is_dir() for f in folder_files(place, refuse)]
     with track(files, "reading recordings", total=len(files)) as found:
         for path, is_in_folder in found:
             try:
@@ -95,13 +99,6 @@ def import_recordings(places: Sequence[Path]) -> Store:
             hint=f"files in a folder are read if they end with {', '.join(ENDINGS)}",
         )
     return store
-
-
-def _files(place: Path) -> Iterator[Path]:
-    if not place.is_dir():
-        yield place
-    else:
-        yield from sorted(path for path in place.rglob("*") if path.suffix in ENDINGS and path.is_file())
 
 
 def _import_file(store: Store, path: Path) -> None:

@@ -1,7 +1,7 @@
 """`holdfast view`: a local page that shows what an agent had in front of it at any moment.
 
-Rule: it reads, and changes nothing: a store is opened for reading only, and files are read into memory. Only with a
-port of its own it keeps a token, beside the store.
+Rule: it reads, and changes nothing: a store is opened for reading only, and of files only those that were named, or
+that are in a folder that was named. Only with a port of its own it keeps a token, beside the store.
 """
 
 import os
@@ -20,7 +20,7 @@ from holdfast.cli.gateway import gateway_address
 from holdfast.cli.inputs import RecordingInput, load_profile
 from holdfast.cli.options import common_options, complete_with, format_option
 from holdfast.cli.store_file import store_path
-from holdfast.cli.streams import check_writable, note, replace_file, track, write
+from holdfast.cli.streams import check_writable, note, replace_file, show_activity, write
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.gateway.access import AccessRules
@@ -29,13 +29,13 @@ from holdfast.log import Log
 from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.numbers import counted
 from holdfast.packing.profile import Profile
-from holdfast.recordings.json_lines import RecordingFile, check_complete
-from holdfast.recordings.recording_files import scan_recordings
+from holdfast.recordings.folders import AGENT_FOLDERS
 from holdfast.store import MemoryStore, Store
 from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.application import Admission, Admit, ViewerApplication
 from holdfast.viewer.export import ExportChoice, export_view
 from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.recorded_sessions import RecordedSessions
 from holdfast.viewer.what_if import WhatIfRuns
 
 HOST = "127.0.0.1"
@@ -52,12 +52,19 @@ Examples:
   holdfast view
   holdfast view l0123456789ab
   holdfast view recording.jsonl other-agent.jsonl.gz
+  holdfast view ~/.codex/sessions
+  holdfast view claude
   holdfast view recording.jsonl --export view.html
   holdfast view --no-open --port 8428"""
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("names", metavar="[LOG | RECORDING]...", nargs=-1, shell_complete=complete_with("recordings"))
+@click.argument(
+    "names",
+    metavar="[LOG | RECORDING | FOLDER | AGENT]...",
+    nargs=-1,
+    shell_complete=complete_with("recordings"),
+)
 @format_option("Read the files in this format (default: detect it).")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Listen on this port (default: any free one)."
@@ -87,18 +94,19 @@ def command(
     """Show, in a browser, what an agent had in front of it at any moment.
 
     Of every request: its layers, what was cached, what it cost, and every block as the model saw it beside the
-    original. Without a name, all logs of the store; with files, only the recordings in them, and no store is
-    opened. The page is served to this machine alone, at an address with a token. With --port the address stays
-    the same, so that an open page finds a viewer that was started again.
+    original. Without a name, all logs of the store; with files or folders, only the recordings in them, and no
+    store is opened. AGENT is the folder in which claude, codex, copilot, gemini, opencode or pi keeps its sessions.
+    The page is served to this machine alone, at an address with a token. With --port the address stays the same, so
+    that an open page finds a viewer that was started again.
     """
     if export is None:
         _check_extra()
     else:
         _check_export(export)
     config = load_config(cwd=Path.cwd(), env=os.environ)
-    stores, opened = _stores(ctx, names, format)
+    stores, recorded, opened = _sources(ctx, names, format)
     catalogue = load_catalogue(config)
-    library = SessionLibrary(stores, model_lookup(catalogue), _profile)
+    library = SessionLibrary(stores, model_lookup(catalogue), _profile, recorded)
     if export is not None:
         _write_export(library, opened, request or 0, export)
         return
@@ -123,7 +131,9 @@ def command(
             # What a browser prints must not fill a pipe that nobody reads.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         else:
-            note(f"showing {counted(len(library.rows()), 'session')} at {address} (Ctrl-C ends it)")
+            refused = counted(len(recorded.refused()), "other file")
+            left_out = f" ({refused} could not be shown)" if recorded.refused() else ""
+            note(f"showing {counted(len(library.rows()), 'session')}{left_out} at {address} (Ctrl-C ends it)")
         if not no_open:
             # In a thread: a browser may take its time, and asks for the page meanwhile.
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
@@ -179,6 +189,8 @@ def _check_export(export: str) -> None:
 
 
 def _write_export(library: SessionLibrary, opened: Sequence[str], request: int, export: str) -> None:
+    if len(opened) == 1 and library.row(opened[0]).is_several:
+        opened = [row.id for row in library.recorded.inside(opened[0])]
     if len(opened) != 1:
         raise InputError(
             f"an export has one session, and {counted(len(opened), 'session')} were named",
@@ -208,29 +220,48 @@ def _profile(name: str, budget: str) -> Profile:
     return load_profile(name, budget or None)
 
 
-def _stores(ctx: click.Context, names: Sequence[str], format_: str | None) -> tuple[list[Store], list[str]]:
+def _sources(
+    ctx: click.Context, names: Sequence[str], format_: str | None
+) -> tuple[list[Store], RecordedSessions, list[str]]:
     """Where the sessions are, and the ids of those that were named."""
     sources = [RecordingInput(name) for name in names]
-    paths = [source.file for source in sources if source.file is not None]
-    logs = [source.recording for source in sources if source.file is None]
-    stores: list[Store] = []
-    opened: list[str] = []
-    if paths:
-        memory = MemoryStore()
-        stores.append(memory)
-        opened += _read_files(memory, paths, format_)
-    if logs or not paths:
-        store = _read_only(ctx)
-        stores.append(store)
-        for name in logs:
-            try:
-                opened.append(Log.open(store, name).id)
-            except NotFound:
-                raise InputError(
-                    f"`{name}` is neither a file nor the id of a log",
-                    hint="check the path; `holdfast logs` lists the logs in the store",
-                ) from None
-    return stores, opened
+    places = [source.file or _agent_folder(source.recording) for source in sources]
+    recorded = RecordedSessions([place for place in places if place], format_)
+    with show_activity("looking for sessions", shown=any(places)):
+        opened = [row.id for row in recorded.rows()]
+    _check_named(recorded, [place for place in places if place])
+    logs = [source.recording for source, place in zip(sources, places, strict=True) if place is None]
+    if not logs and any(places):
+        return [], recorded, opened
+    store = _read_only(ctx)
+    for name in logs:
+        try:
+            opened.append(Log.open(store, name).id)
+        except NotFound:
+            raise InputError(
+                f"`{name}` is neither a file, a folder nor the id of a log",
+                hint="check the path; `holdfast logs` lists the logs in the store",
+            ) from None
+    return [store], recorded, opened
+
+
+def _agent_folder(name: str) -> Path | None:
+    if name not in AGENT_FOLDERS:
+        return None
+    place = Path(AGENT_FOLDERS[name]).expanduser()
+    if not place.is_dir():
+        raise InputError(
+            f"there are no sessions of {name}: the folder `{AGENT_FOLDERS[name]}` does not exist",
+            hint="name the folder in which they are",
+        )
+    return place
+
+
+def _check_named(recorded: RecordedSessions, places: Sequence[Path]) -> None:
+    """A file that was named and is no recording is a mistake; in a folder it is only left out."""
+    for place in places:
+        if not place.is_dir():
+            recorded.check(place)
 
 
 def _read_only(ctx: click.Context) -> Store:
@@ -240,13 +271,3 @@ def _read_only(ctx: click.Context) -> Store:
         return MemoryStore()
     store: Store = ctx.with_resource(ReadOnlyStore(place))
     return store
-
-
-def _read_files(store: Store, paths: Sequence[Path], format_: str | None) -> list[str]:
-    files = [RecordingFile(path) for path in paths]
-    found = (unread for file in files for unread in scan_recordings(file, format_))
-    with track(found, "reading") as recordings:
-        # Not redacted: it never reaches a disk.
-        ids = [Log.import_recording(store, unread.read(), redact=str).id for unread in recordings]
-    check_complete(files)
-    return list(dict.fromkeys(ids))

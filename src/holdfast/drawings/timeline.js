@@ -20,25 +20,27 @@ class Timeline {
     matchMedia("print").addEventListener("change", () => { if (this.data) this.paint(); });
     canvas.parentElement.addEventListener("keydown", (event) => this.press(event));
     canvas.addEventListener("wheel", (event) => {
+      // Where nothing can be zoomed out or moved, the wheel scrolls the page as elsewhere.
+      const isAll = !this.data || this.to - this.from >= this.data.tokens.length;
+      if (isAll && (event.deltaY >= 0 || Math.abs(event.deltaX) > Math.abs(event.deltaY))) return;
       event.preventDefault();
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX / this.width() * (this.to - this.from));
       else this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.place(event.offsetX));
     }, { passive: false });
     let pressed = null;
     canvas.addEventListener("pointerdown", (event) => {
-      pressed = { x: event.offsetX, from: this.from, moved: false };
+      if (!this.data || event.button) return;
+      pressed = { x: event.offsetX, from: this.from, isMoving: event.shiftKey };
       canvas.setPointerCapture(event.pointerId);
+      if (!pressed.isMoving) this.choose(Math.floor(this.place(event.offsetX)));
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!pressed) { if (followsPointer && this.data) this.choose(Math.floor(this.place(event.offsetX))); return; }
-      const shift = (pressed.x - event.offsetX) / this.width() * (this.to - this.from);
-      if (Math.abs(pressed.x - event.offsetX) > 4) pressed.moved = true;
-      if (pressed.moved) this.pan(pressed.from + shift - this.from);
+      if (!pressed && !(followsPointer && this.data)) return;
+      const under = Math.floor(this.place(event.offsetX));
+      if (pressed && pressed.isMoving) this.pan(pressed.from + (pressed.x - event.offsetX) / this.width() * (this.to - this.from) - this.from);
+      else if (under !== this.at) this.choose(under);
     });
-    canvas.addEventListener("pointerup", (event) => {
-      if (pressed && !pressed.moved) this.choose(Math.floor(this.place(event.offsetX)));
-      pressed = null;
-    });
+    canvas.addEventListener("pointerup", () => { pressed = null; });
     canvas.addEventListener("pointercancel", () => { pressed = null; });
   }
 
@@ -179,7 +181,7 @@ class Timeline {
     for (let value = 0; value <= this.most; value += step) {
       const y = base - value / this.most * tall;
       pen.fillStyle = colour("line"); pen.fillRect(Timeline.LEFT, y, wide - Timeline.LEFT - Timeline.RIGHT, 1);
-      pen.fillStyle = colour("soft"); pen.fillText(short(value), Timeline.LEFT - 6, y);
+      pen.fillStyle = colour("soft"); pen.fillText(short(value), Timeline.LEFT - 6, value ? y : y - 4);
     }
     pen.fillText("events", Timeline.LEFT - 6, base + Timeline.MARKS / 2);
     if (this.highest) pen.fillText(this.data.say(this.highest), Timeline.LEFT - 6, base + Timeline.MARKS + 8);

@@ -62,16 +62,27 @@ class RecordingFile:
         if last := b"".join(pieces):
             yield FileLine(number, last, ended=False)
 
-    def _chunks(self) -> Iterator[bytes]:
+    def beginning(self, most: int) -> bytes:
+        """The first bytes, at most so many."""
+        pieces: list[bytes] = []
+        left = most
+        for chunk in self._chunks(most):
+            pieces.append(chunk[:left])
+            left -= len(pieces[-1])
+            if not left:
+                break
+        return b"".join(pieces)
+
+    def _chunks(self, size: int = CHUNK) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:
                 start = file.peek(4)[:4]
                 if start.startswith(GZIP):
-                    yield from self._inflated(file)
+                    yield from self._inflated(file, size)
                 else:
                     self._check_start(start)
                     # As much as there is: `read` would wait for a whole chunk, deaf to Ctrl+C between its parts.
-                    while chunk := file.read1(CHUNK):
+                    while chunk := file.read1(size):
                         yield chunk
         except FileNotFoundError as error:
             raise InputError(f"{self.path} does not exist", hint="check the path") from error
@@ -84,13 +95,13 @@ class RecordingFile:
                 f"{self.path} cannot be read: {error.strerror}", hint="check the file"
             ) from error
 
-    def _inflated(self, file: BinaryIO) -> Iterator[bytes]:
+    def _inflated(self, file: BinaryIO, size: int) -> Iterator[bytes]:
         line = 1
         is_empty = True
         with gzip.GzipFile(fileobj=file) as stream:
             while True:
                 try:
-                    chunk = stream.read1(CHUNK)
+                    chunk = stream.read1(size)
                 except EOFError as error:
                     if is_empty:
                         raise self._damaged(line, error) from error

@@ -16,7 +16,7 @@ from holdfast.errors import InputError
 from holdfast.events import Recording
 from holdfast.messages import Json
 from holdfast.recordings import opencode
-from holdfast.wire.foreign_json import DECODER, Losses, is_too_deep, obj
+from holdfast.wire.foreign_json import Losses, decode_or_none, obj, seconds
 from holdfast.wire.recording_builder import RecordingBuilder
 
 HEADER = b"SQLite format 3\0"
@@ -28,6 +28,10 @@ _MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_cre
 _PARTS = "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id"
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)
 """What a damaged database raises; the second where SQLite quotes a schema that is no text."""
+_SHORT = (
+    "SELECT session.id, parent_id, title, max(message.time_created) FROM session"
+    " JOIN message ON message.session_id = session.id GROUP BY session.id"
+)
 _SIZES = "SELECT session_id, sum(length(data)) FROM part GROUP BY session_id"
 
 
@@ -61,7 +65,33 @@ def session_rows(path: Path) -> list[SessionRow]:
         own = str(key)
         info = {"id": own, "parentID": parent, "directory": directory, "title": title, "version": version}
         size = sizes.get(key) or 0
-        found.append(SessionRow(own, str(parent or ""), info | {"revert": _decoded(revert)}, size))
+        found.append(SessionRow(own, str(parent or ""), info | {"revert": decode_or_none(revert)}, size))
+    return found
+
+
+class SessionTitle(msgspec.Struct, frozen=True):
+    """A session as far as it is known without its texts; `last_at` is when its newest message began."""
+
+    id: str
+    title: str
+    last_at: float | None
+
+
+def session_titles(path: Path) -> list[SessionTitle]:
+    """Every session that has a message and that no other started."""
+    with closing(_open(path)) as database:
+        try:
+            rows = database.execute(_SHORT).fetchall()
+        except _FAULTS as error:
+            raise _refusal(path, error) from error
+    known = {row[0] for row in rows}
+    found = [
+        SessionTitle(str(own), str(title or ""), seconds(at))
+        for own, parent, title, at in rows
+        if parent not in known
+    ]
+    if not found:
+        raise _no_session(path)
     return found
 
 
@@ -73,7 +103,7 @@ def database_recordings(path: Path) -> Iterator[tuple[str, partial[Recording], i
     for row in roots:
         yield row.id, partial(read_session, path, row.id), row.size
     if not roots:
-        raise InputError(f"{path.name} holds no session", hint=HINT)
+        raise _no_session(path)
 
 
 def read_session(path: Path, id: str) -> Recording:  # noqa: A002
@@ -105,18 +135,10 @@ def _session(database: sqlite3.Connection, row: SessionRow, losses: Losses) -> o
 
 
 def _row_value(data: Json, losses: Losses) -> Json:
-    value = _decoded(data)
+    value = decode_or_none(data)
     if value is None:
         losses.add("left out", "rows that are not valid JSON")
     return value
-
-
-def _decoded(data: Json) -> Json:
-    try:
-        value = DECODER.decode(data) if isinstance(data, str | bytes) else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return None if is_too_deep(value) else value
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -138,6 +160,10 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _readable_text(text: bytes) -> str:
     return text.decode("utf-8", "replace")
+
+
+def _no_session(path: Path) -> InputError:
+    return InputError(f"{path.name} holds no session", hint=HINT)
 
 
 def _refusal(path: Path, error: Exception) -> InputError:

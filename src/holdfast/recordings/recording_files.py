@@ -163,12 +163,13 @@ class LineIds(Struct):
 class LazyRecording(Struct, frozen=True):
     """A recording whose id is known and whose events are not made yet. It can be read in another process.
 
-    `size` is about how much there is to read, in bytes.
+    `size` is about how much there is to read, in bytes; `line` is the line that it alone is on, if there is one.
     """
 
     id: str
     read: Callable[[], Recording]
     size: int = 0
+    line: bytes = b""
 
 
 def read_recordings(path: Path, format: str | None = None) -> Iterator[Recording]:  # noqa: A002
@@ -213,6 +214,13 @@ def _shown(ids: Sequence[str]) -> str:
     return ", ".join(f"`{id_}`" for id_ in ids[:SHOWN]) + (", …" if len(ids) > SHOWN else "")
 
 
+def check_format(name: str | None) -> None:
+    """Raises InputError for a name that no format has."""
+    if name is not None and name not in FORMATS:
+        hint = suggest(name.lower(), FORMATS, lists=True)
+        raise InputError(f"`{name}` is not a format of recordings", hint=hint)
+
+
 def scan_recordings(
     path: Path | RecordingFile,
     format: str | None = None,  # noqa: A002
@@ -221,9 +229,7 @@ def scan_recordings(
 
     What a damaged end cost is known when all have been taken: give a `RecordingFile`, then `check_complete`.
     """
-    if format is not None and format not in FORMATS:
-        hint = suggest(format.lower(), FORMATS, lists=True)
-        raise InputError(f"`{format}` is not a format of recordings", hint=hint)
+    check_format(format)
     source = path if isinstance(path, RecordingFile) else RecordingFile(Path(path))
     if is_database(source.path):
         yield from _database(source, format)
@@ -307,7 +313,7 @@ def _line_recordings(source: RecordingFile, line: FileLine, name: str) -> Iterat
     except (msgspec.DecodeError, RecursionError):
         found = LineIds()
     if own := found.own:
-        yield LazyRecording(own, partial(_read_part, source, line, name, own, 0), len(line.raw))
+        yield LazyRecording(own, partial(_read_part, source, line, name, own, 0), len(line.raw), line.raw)
         return
     for place, part in enumerate(_parts(source, line, Losses())):
         ids = {key: value for key, value in obj(part).items() if key in LineIds.__struct_fields__}

@@ -4,6 +4,7 @@ Rule: texts are passed on as they are. It is the page that may show them only as
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -19,6 +20,7 @@ from holdfast.messages import (
     UserPart,
 )
 from holdfast.viewer.history import RequestHistory
+from holdfast.viewer.recorded_sessions import RecordedSessions
 from holdfast.viewer.sent import LAYER_KINDS, Basis, PlacedBlock, SentBlock
 from holdfast.views.transcript import Step
 
@@ -33,6 +35,12 @@ SHOWN: dict[Basis, str] = {
     "list": "what the client sent: its own list of messages, as recorded",
     "preview": "what Holdfast would send for the same work; nothing of it was sent",
 }
+
+
+def refused_of(recorded: RecordedSessions) -> Json:
+    """Files that are not shown, the first of them with the reason."""
+    refused = recorded.refused()
+    return {"total": len(refused), "files": refused[:MOST_BLOCKS]}
 
 
 def timeline_of(history: RequestHistory, first: int = 0) -> Json:
@@ -70,16 +78,26 @@ def window_of(
     """The blocks of a request from the `first` on, at `most` so many. With `words`, only those that have
     these in their text, in capital letters or small."""
     sought = words.casefold()
-    found = [
-        (at, placed)
-        for at, placed in enumerate(history.window(number))
-        if not sought or sought in message_text(placed.block.message).casefold()
+    window, request = history.window(number), history.requests[number - 1]
+    found: Sequence[int] = range(len(window))
+    if sought:
+        found = [at for at in found if sought in message_text(window[at].block.message).casefold()]
+    starts = [*accumulate((placed.block.tokens for placed in window), initial=request.layers[0])]
+    rows = [
+        _block_row(at, window[at], cache_state(window[at], starts[at], request.cached))
+        for at in found[first : first + most]
     ]
-    rows = [_block_row(at, placed) for at, placed in found[first : first + most]]
     return {"number": number, "total": len(found), "first": first, "blocks": rows}
 
 
-def _block_row(at: int, placed: PlacedBlock) -> Json:
+def cache_state(placed: PlacedBlock, start: int, cached: int) -> str:
+    """Whether a block that begins after `start` tokens came from the cache, whose part is known in tokens only."""
+    if not placed.is_same:
+        return "new"
+    return "cached" if start + placed.block.tokens / 2 < cached else "sent again"
+
+
+def _block_row(at: int, placed: PlacedBlock, cache: str) -> Json:
     block = placed.block
     return {
         "at": at,
@@ -91,6 +109,7 @@ def _block_row(at: int, placed: PlacedBlock) -> Json:
         "tokens": block.tokens,
         "age": placed.age,
         "same": placed.is_same,
+        "cache": cache,
         "cuts": len(block.cuts),
         "words": first_words(block.message),
     }

@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.messages import Json
 from holdfast.models.catalogue import ModelEntry
-from holdfast.viewer.answers import reading_of, timeline_of, window_of
+from holdfast.viewer.answers import reading_of, refused_of, timeline_of, window_of
 from holdfast.viewer.comparison import comparison_of
 from holdfast.viewer.export import ExportChoice, export_view, page_file
 from holdfast.viewer.left_out import search_left_out
@@ -135,6 +135,10 @@ class ViewerApplication:
         match asked:
             case ["api", "sessions"]:
                 return library.rows()
+            case ["api", "refused"]:
+                return refused_of(library.recorded)
+            case ["api", "sessions", id_, "inside"]:
+                return library.recorded.inside(id_)
             case ["api", "sessions", id_]:
                 return library.row(id_)
             case ["api", "sessions", id_, "figures"]:
@@ -151,7 +155,7 @@ class ViewerApplication:
             case ["api", "sessions", id_, "requests", number, "blocks", block]:
                 history = library.history(id_, **_choice(query))
                 at = _number(number, 1, len(history.requests))
-                return reading_of(history, at, _number(block, 0, len(history.window(at)) - 1))
+                return reading_of(history, at, _number(block, 0, len(history.blocks(at)) - 1))
             case ["api", "sessions", id_, "requests", number, "left-out"]:
                 history = library.history(id_, **_choice(query))
                 at = _number(number, 1, len(history.requests))

@@ -5,13 +5,13 @@ the first entry of a note. Applied to the earlier request, the changes give the 
 """
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.viewer.packs import same_start
 from holdfast.viewer.sent import SentBlock
 
 ChangeKind = Literal["entered", "left", "changed", "level", "moved"]
@@ -29,12 +29,14 @@ class BlockChange(Struct, frozen=True, gc=False):
 
 def compare_blocks(before: Sequence[SentBlock], after: Sequence[SentBlock]) -> list[BlockChange]:
     """The changes in the order of reading: what left is where it was."""
-    places = {key: at for at, key in enumerate(_identities(after))}
-    pairs = [(at, places[key]) for at, key in enumerate(_identities(before)) if key in places]
+    # The beginning that both share is most of them: it changes nothing, and is passed over.
+    start = same_start(before, after)
+    places = {key: at for at, key in enumerate(_identities(after[start:]), start)}
+    pairs = [(at, places[key]) for at, key in enumerate(_identities(before[start:]), start) if key in places]
     partners = {later: earlier for earlier, later in pairs}
     kept = {earlier for earlier, _ in pairs}
     changes: list[BlockChange] = []
-    first = second = 0
+    first = second = start
     for earlier, later in [*_rising(pairs), (len(before), len(after))]:
         changes += [BlockChange("left", at, -1) for at in range(first, earlier) if at not in kept]
         for at in range(second, later):
@@ -65,7 +67,7 @@ def _difference(before: SentBlock, after: SentBlock) -> ChangeKind | None:
 
 def _identities(blocks: Sequence[SentBlock]) -> list[Hashable]:
     """What each block is, each once: where several have the same origin, they are numbered."""
-    seen: Counter[Hashable] = Counter()
+    seen: dict[Hashable, int] = {}
     found: list[Hashable] = []
     for block in blocks:
         origin: Hashable
@@ -75,8 +77,9 @@ def _identities(blocks: Sequence[SentBlock]) -> list[Hashable]:
             origin = ("bridge", block.position)
         else:
             origin = (block.kind, block.entry, block.name)
-        found.append((origin, seen[origin]))
-        seen[origin] += 1
+        number = seen.get(origin, 0)
+        found.append((origin, number))
+        seen[origin] = number + 1
     return found
 
 

@@ -26,7 +26,7 @@ def comparison_of(
     if what and what not in CHANGE_KINDS:
         raise InputError(f"`{what[:40]}` is none of {', '.join(CHANGE_KINDS)}")
     numbers = min(number, other), max(number, other)
-    before, after = ([placed.block for placed in history.window(one)] for one in numbers)
+    before, after = (history.blocks(one) for one in numbers)
     changes = compare_blocks(before, after)
     listed = [change for change in changes if not what or change.what == what]
     places = Whereabouts(history, numbers[1])

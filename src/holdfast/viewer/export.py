@@ -85,7 +85,9 @@ class _SessionAnswers:
         """Blocks of the chosen request whose texts are left out."""
         row = library.row(id_)
         session = f"sessions/{id_}"
-        first = {"sessions": [row], session: row, f"{session}/figures": library.figures(id_)}
+        refused: Json = {"total": 0, "files": []}
+        first = {"sessions": [row], "refused": refused, session: row}
+        first[f"{session}/figures"] = library.figures(id_)
         # Which history it was tells one page's columns from another's; the same session gives the same bytes.
         timeline = {**timeline_of(history), "history": ""}
         of_session = {self._path("timeline"): timeline, self._path("money"): library.money_of(id_, history)}

@@ -31,7 +31,15 @@ from holdfast.packing.profile import Profile
 from holdfast.viewer.client_lists import ClientListWalk
 from holdfast.viewer.packs import PackWalk, WindowContents
 from holdfast.viewer.request_price import price_request
-from holdfast.viewer.sent import Basis, PlacedBlock, RequestMark, SentRequest, SideRequest, place_blocks
+from holdfast.viewer.sent import (
+    Basis,
+    PlacedBlock,
+    RequestMark,
+    SentBlock,
+    SentRequest,
+    SideRequest,
+    place_blocks,
+)
 from holdfast.views.transcript import FrozenTranscript, Item
 
 GATEWAY = "gateway"
@@ -106,11 +114,15 @@ class RequestHistory:
 
     def window(self, number: int) -> list[PlacedBlock]:
         """The blocks of a request, numbered from 1, in the order sent."""
-        return place_blocks(self.requests[number - 1], self._contents[number - 1].blocks())
+        return place_blocks(self.requests[number - 1], self.blocks(number))
+
+    def blocks(self, number: int) -> Sequence[SentBlock]:
+        """The same without their places."""
+        return self._contents[number - 1].blocks()
 
     def messages(self, number: int) -> list[Message]:
         """The messages of a request, numbered from 1."""
-        return [block.message for block in self._contents[number - 1].blocks()]
+        return [block.message for block in self.blocks(number)]
 
     def transcript(self, number: int) -> FrozenTranscript:
         """All that had happened when a request was made, with its tools."""

@@ -1,4 +1,4 @@
-"""The sessions that can be looked at: logs of a store, and recordings that were read into memory.
+"""The sessions that can be looked at: logs of stores, and recordings in files and folders.
 
 Rule: reads only. A history is made when it is first asked for; the last few are kept, and grow with their logs.
 """
@@ -7,8 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-
-from msgspec import Struct
 
 from holdfast.errors import InputError, NotFound
 from holdfast.events import Recorded, Recording
@@ -23,38 +21,37 @@ from holdfast.viewer.figures import FollowedFigures, SessionFigures
 from holdfast.viewer.followed_history import FollowedHistory
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.history_plan import HistoryChoice, HistoryPlan, ProfileLoader, plan_history
+from holdfast.viewer.listed_session import ListedSession
 from holdfast.viewer.money import fixed_prices, money_of
+from holdfast.viewer.recorded_sessions import RecordedSessions, Stamp
 from holdfast.views import path
 
 KEPT = 6
 """Histories that are kept; that of ten thousand requests takes tens of megabytes."""
 
 
-class ListedSession(Struct, frozen=True):
-    """A session in the list, as far as it is known without reading it."""
-
-    id: str
-    title: str
-    source: str
-    entries: int
-    at: float | None
-    last_at: float | None
-
-
 class SessionLibrary:
-    def __init__(self, stores: Sequence[Store], lookup: ModelLookup, load_profile: ProfileLoader) -> None:
+    def __init__(
+        self,
+        stores: Sequence[Store],
+        lookup: ModelLookup,
+        load_profile: ProfileLoader,
+        recorded: RecordedSessions | None = None,
+    ) -> None:
         self._stores = stores
+        self.recorded = recorded or RecordedSessions(())
         self._lookup = lookup
         self._load_profile = load_profile
-        self._histories: OrderedDict[tuple[str, HistoryChoice], FollowedHistory] = OrderedDict()
+        self._histories: OrderedDict[tuple[Log, HistoryChoice], FollowedHistory] = OrderedDict()
+        self._opened: dict[str, Log] = {}
         self._figures: dict[str, FollowedFigures] = {}
+        self._recorded_figures: dict[str, tuple[Stamp, SessionFigures]] = {}
         self._lock = threading.Lock()
 
     def rows(self) -> list[ListedSession]:
         """All sessions, the most recently used first."""
-        infos = [info for store in self._stores for info in store.logs()]
-        infos.sort(key=lambda info: info.last_at or info.head.at or 0.0, reverse=True)
-        return [_row(info) for info in infos]
+        rows = [_row(info) for store in self._stores for info in store.logs()] + self.recorded.rows()
+        return sorted(rows, key=lambda row: row.last_at or row.at or 0.0, reverse=True)
 
     @property
     def is_live(self) -> bool:
@@ -66,13 +63,25 @@ class SessionLibrary:
         return tuple(store.data_version() for store in self._stores if isinstance(store, ReadOnlyStore))
 
     def row(self, id_: str) -> ListedSession:
-        return _row(self._log(id_).info)
+        log = self._stored_log(id_)
+        return self.recorded.row(id_) if log is None else _row(log.info)
 
     def figures(self, id_: str) -> SessionFigures:
-        log = self._log(id_)
+        log = self._stored_log(id_)
+        if log is None:
+            return self._figures_of_recording(id_)
         with self._lock:
             followed = self._figures.setdefault(log.id, FollowedFigures(log, self._lookup))
         return followed.current()
+
+    def _figures_of_recording(self, id_: str) -> SessionFigures:
+        stamp = self.recorded.stamp(id_)
+        known = self._recorded_figures.get(id_)
+        if known is None or known[0] != stamp:
+            # A session that nobody has opened is read for its figures, and let go.
+            log = self.recorded.log(id_, keep=False)
+            known = self._recorded_figures[id_] = (stamp, FollowedFigures(log, self._lookup).current())
+        return known[1]
 
     def history(
         self, id_: str, shown: str = "recorded", profile: str = "", budget: str = ""
@@ -81,7 +90,8 @@ class SessionLibrary:
         if shown not in ("recorded", "preview"):
             raise InputError(f"`{shown[:40]}` is neither `recorded` nor `preview`")
         log = self._log(id_)
-        key = (log.id, HistoryChoice(shown, profile, budget))
+        # By the log itself: a file that has changed is another one.
+        key = (log, HistoryChoice(shown, profile, budget))
         with self._lock:
             if key not in self._histories:
                 self._histories[key] = FollowedHistory(
@@ -125,11 +135,15 @@ class SessionLibrary:
         return whole_text(self._log(id_).store, text_id)[1]
 
     def _log(self, id_: str) -> Log:
+        return self._stored_log(id_) or self.recorded.log(id_)
+
+    def _stored_log(self, id_: str) -> Log | None:
         for store in self._stores:
             with suppress(NotFound):
                 store.info(id_)
-                return Log.open(store, id_)
-        raise NotFound(f"there is no session `{id_[:100]}`")
+                # Opening looks through all ids for one that begins so: once is enough.
+                return self._opened.get(id_) or self._opened.setdefault(id_, Log.open(store, id_))
+        return None
 
     def plan(self, id_: str, shown: str = "recorded", profile: str = "", budget: str = "") -> HistoryPlan:
         """What a history would be made of, so that it can also be made elsewhere."""

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.viewer.library import ListedSession, SessionLibrary
+from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.listed_session import ListedSession
 
 EVENT_STREAM = "text/event-stream"
 SECONDS = 0.3

@@ -155,8 +155,8 @@ def _pack_whole(view: WindowView) -> tuple[Pack, str]:
         return pack(replace(view, profile=roomy)), error.message
 
 
-def same_start(before: Sequence[Message], after: Sequence[Message]) -> int:
-    """How many messages two requests begin with, by halving: slices are compared in C."""
+def same_start(before: Sequence[object], after: Sequence[object]) -> int:
+    """How many messages or blocks two requests begin with, by halving: slices are compared in C."""
     low, high = 0, min(len(before), len(after))
     while low < high:
         middle = (low + high + 1) // 2

@@ -30,7 +30,7 @@ class Whereabouts:
 
     def __init__(self, history: RequestHistory, number: int) -> None:
         self.transcript = history.transcript(number)
-        self.blocks = [placed.block for placed in history.window(number)]
+        self.blocks = history.blocks(number)
         self._is_list = history.basis == "list"
         self._shown: dict[tuple[int, str], int] = {}
         notes: list[tuple[int, int]] = []

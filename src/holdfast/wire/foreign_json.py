@@ -53,6 +53,15 @@ def merge_sentences(said: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{loss} ({count})" if count else loss for loss, count in counts.items())
 
 
+def decode_or_none(data: Json) -> Json:
+    """The value of a text; None for what is no JSON, or nests too deep."""
+    try:
+        value = DECODER.decode(data) if isinstance(data, str | bytes) else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if is_too_deep(value) else value
+
+
 def obj(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 

@@ -32,5 +32,6 @@ const state = (words, isWrong = false) => {
   one("#state").classList.toggle("wrong", isWrong);
 };
 const guarded = (work) => async (...given) => {
+  if (one("#state").classList.contains("wrong")) state("");
   try { await work(...given); } catch (error) { state(error.message, true); }
 };

@@ -67,25 +67,22 @@ const catchUp = guarded(async () => {
 // --- the list: new sessions on top, the others stay where they are, under the eye and the focus of a reader
 
 const takeSessions = async () => {
-  const own = round, listed = new Map(rows.map((row) => [row.session.id, row])), changed = [];
-  for (const row of rows.filter(({ session }) => !live.known.has(session.id))) row.line.remove();
-  rows = rows.filter(({ session }) => live.known.has(session.id));
+  if (list.file) return;
+  const own = round, listed = new Map(list.all.map((row) => [row.session.id, row])), changed = [];
+  keepRows(({ session }) => live.known.has(session.id));
   for (const session of [...live.known.values()].sort((a, b) => (a.last_at || 0) - (b.last_at || 0))) {
-    let row = listed.get(session.id);
-    if (row && row.session.entries === session.entries) continue;
-    if (row) row.line.querySelector(".when").textContent = when(session.last_at);
-    else { row = { line: listLine(session) }; rows.unshift(row); one("#list tbody").prepend(row.line); }
-    row.session = session;
-    changed.push(row);
+    const row = listed.get(session.id);
+    if (row && row.session.entries === session.entries && row.session.last_at === session.last_at) continue;
+    changed.push(row ? Object.assign(row, { session }) : addRow(session));
   }
-  if (!changed.length) return;
-  state("");
-  filter();
+  tellMore();
+  tellCount();
+  if (changed.length) state("");
   for (const row of changed) {
-    await fillFigures(row);
+    await readRow(row);
     if (own !== round) return;
+    tellCount();
   }
-  filter();
 };
 
 // --- the session: new columns of the timeline, and the newest request where it is followed

@@ -7,7 +7,7 @@ const route = guarded(async () => {
   await catchUp();
 });
 addEventListener("hashchange", route);
-// Not by its address, which names what is shown.
+// Not by its address, which says what is shown.
 one(".skip").addEventListener("click", (event) => { event.preventDefault(); one("#main").focus(); });
 route();
 connect();

@@ -23,7 +23,17 @@ const openPanel = async (name) => {
     one(`#panel-${each}`).hidden = !isOpen;
   }
   keepPlace();
-  if (current.data && count()) await panels.get(current.panel)();
+  if (current.data && count()) await showPanel();
+};
+// One at a time: while a key is held or the pointer moves, the requests between are passed over.
+let showing = null, isAskedAgain = false;
+const showPanel = () => {
+  isAskedAgain = true;
+  const work = async () => {
+    try { while (isAskedAgain) { isAskedAgain = false; await panels.get(current.panel)(); } } finally { showing = null; }
+  };
+  showing = showing || work();
+  return showing;
 };
 one("#tabs").addEventListener("keydown", (event) => {
   const names = [...panels.keys()], step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -47,13 +57,14 @@ const showSession = async (wanted, number, panel) => {
     state("Reading the session…");
     const row = await ask(`sessions/${encodeURIComponent(wanted)}`);
     if (own !== round) return;
+    if (row.is_several) { await showList(row); return; }
     // An export says what its first session is compared with.
     if (current.id) one("#compare-with").reset();
     current.id = wanted;
     current.data = null;
     const title = clip(row.title || row.id, 400);
     one("#title").textContent = title;
-    one("#where").textContent = `${clip(row.source, 60)} · ${row.id}`;
+    one("#where").textContent = [clip(row.source, 60), row.place || row.id].join(" · ");
     document.title = `${title} · Holdfast view`;
     one("#choice").reset(); enable();
     await load("");
@@ -94,7 +105,7 @@ const showTimeline = (data) => {
   timeline.show(data);
 };
 const LAYERS = { tools: "tools", system: "system", rules: "rules and context", summary: "summary", notes: "notes", steps: "kept steps",
-  round: "current round", tail: "tail", cached: "lighter: from the cache" };
+  round: "current round", tail: "tail", cached: "faded: from the cache" };
 
 const go = async (place) => {
   if (!count()) return;
@@ -107,7 +118,7 @@ const sayChosen = () => {
   const { data, at } = current;
   const cached = data.tokens[at] ? Math.round(data.cached[at] / data.tokens[at] * 100) : 0;
   const words = `Request ${grouped(at + 1)} of ${grouped(count())}, step ${data.step[at]}: ${grouped(data.tokens[at])} tokens, `
-    + `${cached}% from the cache${data.is_reported[at] ? ` (the provider counted ${grouped(data.reported[at])})` : ", estimated"}, ${dollars(data.dollars[at])}`
+    + `${data.is_reported[at] ? `${grouped(data.reported[at])} by the provider's count, ${cached}% of them from the cache` : `${cached}% from the cache by estimate`}, ${dollars(data.dollars[at])}`
     + `${data.models[data.model[at]] ? `, ${data.models[data.model[at]]}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
   // A screen reader would say the same again.
   if (one("#now").textContent !== words) one("#now").textContent = words;

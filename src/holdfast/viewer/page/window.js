@@ -53,6 +53,7 @@ const paintRows = () => {
   one("#spacer").replaceChildren(...shown);
   box.setAttribute("aria-activedescendant", blocks.length ? `block-${chosen}` : "");
 };
+const ageOf = (block) => block.step ? `${grouped(block.age)} ${block.age === 1 ? "step" : "steps"} ago` : "";
 const blockLine = (block, place) => {
   const line = make("div", "", "block");
   line.id = `block-${place}`;
@@ -64,12 +65,16 @@ const blockLine = (block, place) => {
   const kind = make("span", "", "kind");
   kind.append(make("span", "", `swatch ${block.layer}`), block.kind);
   const size = make("span", grouped(block.tokens), "n tokens");
-  const level = make("span", block.level === "full" ? (block.cuts ? "shortened" : "") : block.level, `level${block.cuts ? " cut" : ""}`);
+  const shown = levelOf(block, block.cuts), level = make("span", shown === "full" ? "" : shown, `level${block.cuts ? " cut" : ""}`);
+  line.classList.toggle("shortened", block.cuts > 0);
   line.append(kind, make("span", block.tool, "tool"), make("span", block.step ? `step ${block.step}` : "", "step"), size,
-    level, make("span", block.step ? `${grouped(block.age)} ${block.age === 1 ? "step" : "steps"} ago` : "", "age"), make("span", block.same ? "same" : "new", "cache"), make("span", block.words, "first"));
+    level, make("span", ageOf(block), "age"), make("span", block.cache, "cache"), make("span", block.words, "first"));
+  const about = [block.kind, block.tool, block.step && `step ${block.step}, ${ageOf(block)}`, `${grouped(block.tokens)} tokens`, level.textContent, block.cache];
+  line.setAttribute("aria-label", `${about.filter(Boolean).join(", ")}: ${block.words}`);
   line.addEventListener("click", () => { chosen = place; paintRows(); guarded(read)(); });
   return line;
 };
+const levelOf = (block, cuts) => block.level === "full" && cuts ? "shortened" : block.level;
 const read = async () => {
   await fetchPart(chosen);
   const block = blocks[chosen];
@@ -77,7 +82,7 @@ const read = async () => {
   const { id, at, choice } = current;
   const found = await askSession(`requests/${at + 1}/blocks/${block.at}?${choice}`);
   if (id !== current.id || at !== current.at || choice !== current.choice || blocks[chosen]?.at !== block.at) return;
-  const about = [found.tool, found.step && `step ${found.step}`, found.level, `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
+  const about = [found.tool, found.step && `step ${found.step}`, levelOf(found, found.cuts.length), `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
   one("#reading-title").textContent = `${found.kind}: ${about}`;
   fillText(one("#seen"), found.seen);
   fillText(one("#original"), found.original || "");
