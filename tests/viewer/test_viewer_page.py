@@ -132,7 +132,7 @@ def test_every_block_says_whether_it_came_from_the_cache(browser):
         expect(states.last).to_have_text("new")
         expect(states.first).to_have_text("sent again")
         expect(page.get_by_role("option").last).to_have_accessible_name(
-            re.compile("result, Bash, step 7, 1 ago, .*, new: row 6")
+            re.compile("result, Bash, step 7, 1 step ago, .*, new: row 6")
         )
 
 
