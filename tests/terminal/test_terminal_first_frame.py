@@ -162,7 +162,7 @@ def test_after_a_tour_nothing_is_said_of_going_on(tmp_path):
     terminal = Pty(command, tmp_path, TERM="xterm-256color", COLUMNS="", LINES="", HOME=tmp_path)
     try:
         terminal.read_until(b"type anything and press Enter to begin")
-        terminal.read_until(b"/ 13k")
+        terminal.read_until(b"of 13k")
         terminal.write(b"\x04")
         assert terminal.code() == 0
         assert b"to resume this session" not in terminal.sent, "the scratch store is gone"

@@ -133,7 +133,7 @@ def test_a_screen_ends_with_its_terminal(tmp_path):
         env = {**os.environ, "HOLDFAST_STORE": str(tmp_path / "store.db"), "TERM": "xterm-256color"}
         os.execve(sys.executable, [sys.executable, "-m", "holdfast", "tour"], env)
     seen = b""
-    while b"/ 13k" not in seen:  # the status line, once the session is open
+    while b"of 13k" not in seen:  # the status line, once the session is open
         seen += os.read(end, 65_536)
     os.close(end)
     assert ended_by_itself(pid, seconds=60.0)

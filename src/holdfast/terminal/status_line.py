@@ -32,7 +32,7 @@ def _head(git: Path) -> str:
 
 
 BETWEEN = " · "
-_ORDER = "model effort context mode model branch effort branch model cache branch model context"
+_ORDER = "context effort model mode model branch effort branch model cache branch model context"
 """The order in which parts take their next shorter form until the line fits."""
 
 
