@@ -140,6 +140,7 @@ OTHER_VARIABLES = (
     "HOLDFAST_RECORDINGS",
     "HOLDFAST_LOCAL_MODEL",
     "HOLDFAST_LLAMA_SERVER",
+    "HOLDFAST_SARIF_SCHEMA",
     "HOLDFAST_DEBUG",
 )
 """Variables that do not set a setting of a profile."""

@@ -92,7 +92,12 @@ class CodingSession:
 
     async def say(self, text: str) -> End:
         """What a person says, and the run that follows."""
-        self.add_message(text, *await self._new_environment())
+        lines = await self._new_environment()
+        is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
+        self.add_message(text, *([environment_reminder(lines)] if lines and is_bound else []))
+        if lines and not is_bound:
+            # After the message: a rewind to before it takes this back too.
+            self.session.record(environment_recap(lines))
         return await run(self.agent)
 
     async def continue_run(self) -> End:
@@ -107,22 +112,19 @@ class CodingSession:
         self.agent.say(prompt.text, *([prompt.reminder] if prompt.reminder else []), *reminders)
         return prompt
 
-    async def _new_environment(self) -> list[str]:
-        """Tell the model where it works, if that changed; returns what goes beside the person's words."""
+    async def _new_environment(self) -> tuple[str, ...]:
+        """What the model should be told about where it works; nothing if it knows."""
         try:
             # Off the event loop, and not for long: git may take its time in a large repository.
             async with asyncio.timeout(SECONDS):
                 lines = await asyncio.to_thread(describe_environment, Path(self.workspace.roots[0]))
         except TimeoutError:
-            return []
-        if self._environment == lines:
-            return []
+            return ()
+        told = self.session.window.transcript.recaps.get(KEY)
+        if lines == self._environment or (told is not None and told.lines == lines):
+            return ()
         self._environment = lines
-        if self.agent.model_entry.binds_thinking and self.agent.effort != "off":
-            return [environment_reminder(lines)]
-        if self.session.window.transcript.recaps.get(KEY) != environment_recap(lines):
-            self.session.record(environment_recap(lines))
-        return []
+        return lines
 
     def undo(self, count: int = 1) -> str:
         """Undo the last edits; returns a diff for the person. Raises `ToolError` if they cannot be undone."""
@@ -148,6 +150,7 @@ class CodingSession:
         if now.tools != before.tools:
             self.session.record(ToolsSet(before.tools))
         self._reminded.clear()
+        self._environment = ()
         self._visible = None
         self.tool_state.forget()
         self._gate.reset()
