@@ -139,7 +139,7 @@ PDF_PART = {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0="}}
     ("format_", "key", "file"), [("anthropic", "content", PDF), ("gemini", "parts", PDF_PART)]
 )
 def test_a_file_beside_a_result_that_is_shortened_stays(tmp_path, format_, key, file) -> None:
-    """No log can hold it, so a message that is written anew would lack it."""
+    """No log can hold it, so a message that is written again would lack it."""
     settings = {"files": tmp_path, "mode": "fold", "budget": BUDGET}
     first = [
         said(format_, "user", "Read it."),

@@ -76,7 +76,7 @@ def _finished(news: CallFinished) -> JsonLine:
         "type": "result",
         "id": news.call.id,
         "name": news.call.name,
-        # A command that ran and failed is no failure of its tool, but one for whoever reads this.
+        # A command that ran and failed is no failure of its tool, but a reader of this line should see it.
         "status": "error" if exit_code else envelope.status,
         **({"exit_code": exit_code} if isinstance(exit_code, int) else {}),
         "error": envelope.error.code if envelope.error else "",
