@@ -6,7 +6,7 @@ content, and where one walk over the longer list would have made the same folds;
 
 import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from holdfast.session_settings import (
 )
 from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
+from holdfast.views.transcript import Repair
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.formats import format_named
 from holdfast.wire.message_checks import checked_list
@@ -160,7 +161,8 @@ class ListPacker:
         self._walk.make_room()
         view = self._walk.window.view()
         packed, repairs, folds = pack_window(view), view.transcript.repairs, tuple(self._walk.folds)
-        write, unread = self._import.writer(self._recording), self._recording.notes
+        write = self._import.writer(self._recording)
+        unread = (*self._recording.notes, *self._orphans(view.transcript.unplaced.values()))
 
         def make_record() -> PackRecord:
             store = MemoryStore()
@@ -172,6 +174,12 @@ class ListPacker:
             return PackRecord(rename_entries(packed, repairs, ids), store, log.id, unread)
 
         return check_messages(self._sender.send_recorded(packed, make_record))
+
+    def _orphans(self, unplaced: Iterable[Repair]) -> Iterator[str]:
+        """Results without a call, by their place in the list: providers refuse them, and others' trimming leaves them."""
+        for repair in unplaced:
+            place = self._recording.places[_entry_seq(repair.entry) - 1]
+            yield f"left out: message {place}, as {repair.detail}; put the reply with the call before it"
 
     def _add_events(self, events: list[Event]) -> None:
         for event in events:
@@ -220,6 +228,10 @@ KEPT = KeptLists()
 
 def _entry_id(seq: int) -> str:
     return f"e{seq}"
+
+
+def _entry_seq(entry: str) -> int:
+    return int(entry.removeprefix("e"))
 
 
 def _begins_with(messages: list[Json], kept: list[Json]) -> bool:

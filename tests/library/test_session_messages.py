@@ -269,3 +269,31 @@ def test_what_could_not_be_read_is_among_the_losses(tmp_path):
     assert (first.losses, packed.losses) == (("left out: `file` blocks (2)",), wanted)
     with holdfast.Session.resume(store) as resumed:
         assert resumed.pack().losses == wanted
+
+
+CHAT_WITH_ORPHANS = [
+    QUESTION["openai"],
+    {"role": "tool", "tool_call_id": "trimmed", "content": "of a call that somebody cut away"},
+    {"role": "assistant", "content": "Looking."},
+    {"role": "tool", "tool_call_id": "never made", "content": "8123"},
+    {"role": "user", "content": "And now?"},
+]
+
+
+def test_a_result_without_its_call_is_named_by_its_place_in_the_list():
+    losses = [one for one in holdfast.pack(CHAT_WITH_ORPHANS).losses if "waits" in one]
+    assert losses == [
+        "left out: message 1, as the result of `trimmed` has no call that waits for it; "
+        "put the reply with the call before it",
+        "left out: message 3, as the result of `never made` has no call that waits for it; "
+        "put the reply with the call before it",
+    ]
+
+
+def test_a_result_without_its_call_is_named_also_where_the_list_has_grown():
+    holdfast.pack(CHAT_WITH_ORPHANS[:3])
+    grown = holdfast.pack(CHAT_WITH_ORPHANS)
+    assert [one.split(",")[0] for one in grown.losses if "waits" in one] == [
+        "left out: message 1",
+        "left out: message 3",
+    ]
