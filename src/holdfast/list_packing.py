@@ -176,7 +176,7 @@ class ListPacker:
         return check_messages(self._sender.send_recorded(packed, make_record))
 
     def _orphans(self, unplaced: Iterable[Repair]) -> Iterator[str]:
-        """Results without a call, by their place in the list: providers refuse them, and others' trimming leaves them."""
+        """Results without a call, by their place: providers refuse them, and others' trimming leaves them."""
         for repair in unplaced:
             place = self._recording.places[_entry_seq(repair.entry) - 1]
             yield f"left out: message {place}, as {repair.detail}; put the reply with the call before it"

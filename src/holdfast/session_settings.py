@@ -159,7 +159,7 @@ def check_messages(packed: Packed) -> Packed:
     """The pack, if anything was said. Raises InputError where nothing was."""
     if not packed.messages:
         raise InputError(
-            "there is nothing to pack: no message says anything",
+            f"there is nothing to pack: {packed.losses[0] if packed.losses else 'no message says anything'}",
             hint='start with a message such as {"role": "user", "content": "Fix the parser."}',
         )
     return packed

@@ -282,12 +282,9 @@ CHAT_WITH_ORPHANS = [
 
 def test_a_result_without_its_call_is_named_by_its_place_in_the_list():
     losses = [one for one in holdfast.pack(CHAT_WITH_ORPHANS).losses if "waits" in one]
-    assert losses == [
-        "left out: message 1, as the result of `trimmed` has no call that waits for it; "
-        "put the reply with the call before it",
-        "left out: message 3, as the result of `never made` has no call that waits for it; "
-        "put the reply with the call before it",
-    ]
+    wanted = "left out: message {}, as the result of `{}` has no call that waits for it; {}"
+    hint = "put the reply with the call before it"
+    assert losses == [wanted.format(1, "trimmed", hint), wanted.format(3, "never made", hint)]
 
 
 def test_a_result_without_its_call_is_named_also_where_the_list_has_grown():
@@ -297,3 +294,15 @@ def test_a_result_without_its_call_is_named_also_where_the_list_has_grown():
         "left out: message 1",
         "left out: message 3",
     ]
+
+
+LONE_RESULTS = {
+    "responses": {"type": "function_call_output", "call_id": "x", "output": "r"},
+    "gemini": {"role": "user", "parts": [{"functionResponse": {"name": "x", "response": {"output": "r"}}}]},
+}
+
+
+@pytest.mark.parametrize("name", LONE_RESULTS)
+def test_a_list_of_one_result_without_its_call_is_refused_by_its_place(name):
+    with pytest.raises(InputError, match="left out: message 0, as the result of `x`"):
+        holdfast.pack([LONE_RESULTS[name]])

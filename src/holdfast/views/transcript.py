@@ -280,7 +280,8 @@ class Transcript:
         if step is None or event.call_id not in step.waiting:
             if _legal(event.call_id) not in self._seen:
                 self._early.setdefault(event.call_id, []).append((entry, event))
-            detail, text = f"the result of `{event.call_id}` has no call that waits for it", _only_text(event)
+            called = event.call_id or event.name
+            detail, text = f"the result of `{called}` has no call that waits for it", _only_text(event)
             repair = Repair("orphan-result", entry.id, detail, text_id(text) if text else "")
             self.unplaced = {**self.unplaced, entry.id: repair}
             return []

@@ -69,9 +69,9 @@ def check_call(result: ToolReturned, names: CallNames, at: int) -> None:
     if result.call_id not in names:
         known = [*names][-MOST_CALLS:]
         hint = suggest(result.call_id, known, lists=True) if known else "append the reply with its call first"
-        raise InputError(
-            f"message {at} is the result of call `{result.call_id}`, which no reply made", hint=hint
-        )
+        # Gemini's calls need no id.
+        call = f"call `{result.call_id}`" if result.call_id else f"a call of `{result.name}`"
+        raise InputError(f"message {at} is the result of {call}, which no reply made", hint=hint)
 
 
 def check_waiting(call_id: str, names: CallNames) -> None:
