@@ -40,12 +40,19 @@ def models() -> ModelPair:
     return scripted("script/init", INIT, INIT_SUMMARY), scripted("script/execute", EXECUTE, EXECUTE_SUMMARY)
 
 
-def pair_options(root: Path, model: str = "") -> PairOptions:
+def pair_options(
+    root: Path,
+    model: str = "",
+    *,
+    allow: tuple[str, ...] = (),
+    sandbox: str = "",
+    iterations: int | None = None,
+) -> PairOptions:
     """Commands run in a sandbox where the system has one; what is not the evaluation is not allowed."""
-    allowed = ("Bash(python3 evaluate.py:*)",)
-    options = AgentOptions(root=root, store=root.parent / "store.db", allow=allowed)
+    allowed = ("Bash(python3 evaluate.py:*)", *allow)
+    options = AgentOptions(root=root, store=root.parent / "store.db", allow=allowed, sandbox=sandbox or None)
     pair = load_pair(root / "pair.toml")
-    return PairOptions(agent=options, pair=pair, models=(model, model))
+    return PairOptions(agent=options, pair=pair, models=(model, model), max_iterations=iterations)
 
 
 def tell(phase: Phase) -> None:

@@ -15,6 +15,13 @@ DESIGN_FILES = [
     {"path": "cases.json", "about": "fifteen orders with what the staff decided"},
 ]
 
+EVALUATION = {
+    "command": "python3 evaluate.py {iteration}",
+    "inputs": ["evaluate.py", "cases.json"],
+    "result": '`{"sample": "s01", "passed": true}` in `evaluation_results`, and what was decided in the trace',
+}
+"""How the work is measured; a person approves it with the design."""
+
 UNOPENED = {"id": "R1", "when": {"max_days": 30, "opened": False}, "decision": "refund"}
 OPENED = {"id": "R2", "when": {"max_days": 30, "opened": True}, "decision": "half"}
 LATE = {"id": "R3", "when": {"min_days": 31}, "decision": "none"}
@@ -97,6 +104,8 @@ HANDED_DESIGN = {
     "cases, and say of every failure which layer it belongs to. Look closely at orders on the thirtieth day.",
     "verdict": "return",
     "design": DESIGN,
+    "evaluation": EVALUATION,
+    "turn_budget": {"steps": 40},
     "counts": {"rules": 3, "cases": 15},
 }
 
@@ -134,6 +143,8 @@ INIT = (
             verdict="return",
             files=DESIGN_FILES,
             design=DESIGN,
+            evaluation=EVALUATION,
+            turn_budget={"steps": 40},
             counts={"rules": 4, "changed": 1},
         ),
     ),

@@ -124,7 +124,7 @@ def test_other_limits_come_from_a_file_and_roles_from_the_log(root, own_place):
         assert "hint: resume with `--continue --pair FILE`, with other limits in its `[stop]`" in stopped.err
         limits = ("--pair", "other.toml", "--max-iterations", "9")
         done = holdfast(*given(server, "--continue", *limits, "--approve", "auto"))
-    assert (done.code, done.text.partition(":")[0]) == (0, "success")
+    assert (done.code, done.text.partition(":")[0]) == (22, "unmeasured")
     assert "rules: 50% of the samples, at most 9 iterations" in done.err
     assert "somebody else" not in json.dumps(bodies(server))
 

@@ -12,6 +12,7 @@ from holdfast.events import ToolsSet
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.profile import BUILT_IN
 from holdfast.pair.folder import Outputs
+from holdfast.pair.handover import OF_DESIGN
 from holdfast.pair.roles import (
     HandoverForm,
     Role,
@@ -79,7 +80,10 @@ def defined_to(role, sandbox):
     tools = [tool for tool in state.tools(NoAnswer()) if tool.name in {*role.tools, "Recall"}]
     state.close()
     return [
-        tool.definition for tool in define_tools([*tools, hand_over_tool(lambda _: ())], role.definitions)
+        tool.definition
+        for tool in define_tools(
+            [*tools, hand_over_tool(lambda _: ())], role.definitions, OF_DESIGN if role.measures else ()
+        )
     ]
 
 

@@ -29,9 +29,14 @@ def test_defaults_are_those_that_were_asked_for():
 
 def test_success_at_the_target_and_not_below():
     assert find_stop(measured(84), RULES) is None
-    reached = find_stop(measured(40, 85), RULES)
+    unmeasured = find_stop(measured(40, 85), RULES)
+    assert unmeasured.reason == "unmeasured"
+    assert unmeasured.sentence.startswith(
+        "finished, not measured: by the agent's own files 85/100 (85%) passed"
+    )
+    reached = find_stop([replace(one, is_measured=True) for one in measured(40, 85)], RULES)
     assert reached.reason == "success"
-    assert reached.evidence[0].startswith("iteration 1: 40/100 (40%) passed")
+    assert reached.evidence[0].startswith("iteration 1: 40/100 (40%) passed, measured")
 
 
 def test_success_needs_a_sample():

@@ -109,6 +109,13 @@ CALLS = [
             "success": {"passed": 1, "total": 2},
             "problems": [{"summary": "R4", "layer": 1, "severity": "high", "samples": ["s1"]}],
             "decisions": ["Which rule wins?"],
+            "evaluation": {
+                "command": "python3 evaluate.py {iteration}",
+                "inputs": ["evaluate.py"],
+                "result": "one file for each sample",
+                "seconds": 60,
+            },
+            "turn_budget": {"steps": 40, "dollars": 1.5},
         },
     ),
 ]

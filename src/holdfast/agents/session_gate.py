@@ -4,9 +4,11 @@ Rule: an answer holds for the session's log; after a restart the gate knows it f
 """
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.events import ApprovalGiven, AssistantReplied, Entry
 from holdfast.messages import ToolCall
@@ -20,7 +22,7 @@ from holdfast.tools.permissions.gate import (
     call_context,
     keep_nothing,
 )
-from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions
+from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, ToolRule
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
@@ -47,6 +49,7 @@ class SessionGate:
         self._session = session
         self._workspace = workspace
         self._shell = shell
+        self._frozen: tuple[ToolRule, ...] = ()
         self.permission_gate = PermissionGate(permissions, approver, mode, keep_rule)
 
     async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
@@ -69,6 +72,18 @@ class SessionGate:
             shell.access = checked.access
             shell.is_access_fixed = self.permission_gate.mode == "plan"
         return checked.refusal
+
+    def deny_changes(self, paths: Sequence[str]) -> None:
+        """Refuse changes of these files, whatever other rules allow. They are named from the workspace."""
+        rules = tuple(ToolRule("Edit", re.compile(re.escape(path)), f"Edit({path})") for path in paths)
+        own = self._configured
+        self._configured = replace(
+            own, deny=(*(rule for rule in own.deny if rule not in self._frozen), *rules)
+        )
+        gate = self.permission_gate
+        kept = tuple(rule for rule in gate.permissions.deny if rule not in self._frozen)
+        gate.permissions = replace(gate.permissions, deny=(*kept, *rules))
+        self._frozen = rules
 
     def reset(self) -> None:
         """Forget the answers of this log; the mode and rules for good stay."""

@@ -44,8 +44,8 @@ from holdfast.pair.phases import DecisionMade, DecisionRequested, PairState, des
 from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
 
-STOPPED, UNDELIVERED = 20, 21
-CODES = {**EXIT_CODES, "success": 0, DONE: 0, "rejected": UNDELIVERED}
+STOPPED, UNDELIVERED, UNMEASURED = 20, 21, 22
+CODES = {**EXIT_CODES, "success": 0, DONE: 0, "rejected": UNDELIVERED, "unmeasured": UNMEASURED}
 """Exit codes by outcome; every other outcome is a rule that stopped the pair before its target."""
 RAISED = {"iterations": "--max-iterations N", "cost": "--max-cost DOLLARS"}
 """Options that raise a limit; every other limit is in a file."""
@@ -242,6 +242,10 @@ def _hint(outcome: PairOutcome) -> str:
     """How to resume a pair that a rule stopped."""
     if not outcome.ended or CODES.get(outcome.reason) == 0:
         return ""
+    if outcome.reason == "unmeasured":
+        return (
+            "look at the work: only a design that names its evaluation is measured, and can end in `success`"
+        )
     if outcome.reason == BLOCKED:
         return "make it possible, then resume with `--continue` and another `--allow`, `--mode` or limit"
     if option := RAISED.get(outcome.reason):

@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from holdfast.messages import Json
 from holdfast.pair.folder import ATTRIBUTION, RESULTS, SAMPLES, PairFolder
@@ -31,10 +32,18 @@ class SampleFailure(Struct, frozen=True):
 
 
 class IterationResults(Struct, frozen=True):
+    """`is_measured`: the harness ran the approved evaluation; else these are files that an agent could write."""
+
     iteration: int
     passed: int
     total: int
     failures: tuple[SampleFailure, ...] = ()
+    is_measured: bool = False
+    claimed: SuccessRate | None = None
+    """What the agent's own files say, where the harness measured."""
+    suspicions: tuple[str, ...] = ()
+    """Why a person should look before these results count as a success."""
+    samples: tuple[str, ...] = ()
 
     @property
     def rate(self) -> SuccessRate:
@@ -89,12 +98,10 @@ def read_evaluation(layout: PairFolder, iteration: int) -> Evaluation:
         known = {*names.values(), *results}
         if left := [name for stem, name in samples.items() if stem not in known]:
             raise UnreadableResults(
-                f"no result of {_listed(left)} of `{where}/{SAMPLES}`: evaluate all samples"
+                f"no result of {listed(left)} of `{where}/{SAMPLES}`: evaluate all samples"
             )
         if more := [one for one in results if samples and not {one, names[one]} & {*samples}]:
-            raise UnreadableResults(
-                f"results of {_listed(more)}, which are no samples in `{where}/{SAMPLES}`"
-            )
+            raise UnreadableResults(f"results of {listed(more)}, which are no samples in `{where}/{SAMPLES}`")
     failures = tuple(
         SampleFailure(sample, cause.layer, cause.severity, cause.problem)
         for sample, result in sorted(results.items())
@@ -102,7 +109,20 @@ def read_evaluation(layout: PairFolder, iteration: int) -> Evaluation:
         for cause in (causes.get(sample, _Attribution()),)
     )
     passed = sum(one.passed for one in results.values())
-    return Evaluation(IterationResults(iteration, passed, len(results), failures), frozenset(results))
+    counted = IterationResults(iteration, passed, len(results), failures, samples=tuple(sorted(results)))
+    return Evaluation(counted, frozenset(results))
+
+
+def with_causes(measured: IterationResults, claimed: IterationResults | None) -> IterationResults:
+    """Measured results, with the causes that the agent found of failures of which the evaluation says none."""
+    known = {one.sample: one for one in claimed.failures} if claimed else {}
+    failures = tuple(known.get(one.sample, one) if one.layer == UNKNOWN else one for one in measured.failures)
+    return replace(
+        measured,
+        failures=failures,
+        is_measured=True,
+        claimed=claimed.rate if claimed and claimed.total else None,
+    )
 
 
 def false_claims(handover: Handover, evaluation: Evaluation) -> Iterator[str]:
@@ -120,7 +140,7 @@ def false_claims(handover: Handover, evaluation: Evaluation) -> Iterator[str]:
             yield f"`counts` says {handover.counts[name]} `{name}`, the disk says {counted}"
     named = dict.fromkeys(sample for problem in handover.problems for sample in problem.samples)
     if unknown := [sample for sample in named if sample not in evaluation.samples]:
-        yield f"`problems` names {_listed(unknown)}, of which there is no result"
+        yield f"`problems` names {listed(unknown)}, of which there is no result"
 
 
 def problem_report(
@@ -193,7 +213,7 @@ def _decoded(layout: PairFolder, where: str, kind: type[T]) -> T:
         raise UnreadableResults(f"`{where}` is not a valid result: {error}") from None
 
 
-def _listed(names: Collection[str]) -> str:
+def listed(names: Collection[str]) -> str:
     """The first names, and how many more there are."""
     shown = ", ".join(f"`{name}`" for name in [*names][:MOST_NAMED])
     return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown

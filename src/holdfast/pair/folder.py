@@ -144,7 +144,8 @@ class Design(Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
-def read_design(layout: PairFolder, paths: Iterable[str]) -> Design:
+def read_design(layout: PairFolder, paths: Iterable[str], more: str = "") -> Design:
+    """`more` is what else belongs to the design, as text."""
     files = tuple(sorted({_plain(path) for path in paths}))
     if not files:
         return Design()
@@ -161,6 +162,7 @@ def read_design(layout: PairFolder, paths: Iterable[str]) -> Design:
         else:
             digest.update(b"%d %s %d\n" % (len(name), name, len(data)))
             digest.update(data)
+    digest.update(more.encode())
     return Design(files, digest.hexdigest()[:12], tuple(missing))
 
 

@@ -15,6 +15,8 @@ ProblemSeverity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[ProblemSeverity, ...] = ("critical", "high", "medium", "low")
 TurnVerdict = Literal["continue", "return", "stop"]
 
+OF_DESIGN = ("evaluation", "turn_budget")
+"""Fields that only the role that designs hands over."""
 LONGEST_TEXT = 2_000
 LONGEST_LINE = 600
 MOST_FILES = 60
@@ -55,6 +57,38 @@ class SuccessRate(Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.passed}/{self.total} ({percent}%)"
 
 
+class EvaluationPlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the work is measured: the harness runs it, on a clean copy of the folder."""
+
+    command: Annotated[
+        OneLine,
+        Meta(
+            description="Run in a clean copy of the folder, without network. `{iteration}` becomes the number of "
+            "the iteration. It writes the results."
+        ),
+    ]
+    inputs: Annotated[
+        tuple[OneLine, ...],
+        Meta(
+            min_length=1,
+            max_length=MOST_FILES,
+            description="Every file that decides what passes: programs, cases, expected values. Once a person has "
+            "approved the design they are frozen.",
+        ),
+    ]
+    result: Annotated[
+        OneLine, Meta(description="What a result file looks like, and where it is written.")
+    ] = '`{"sample": "s01", "passed": true}` in `evaluation_results`, one file for each sample'
+    seconds: Annotated[int, Meta(ge=1, le=3_600, description="How long it may run.")] = 600
+
+
+class TurnBudget(Struct, frozen=True, forbid_unknown_fields=True):
+    """The most that one turn of the role that builds may take; 0 is no limit of the design's own."""
+
+    steps: Annotated[int, Meta(ge=0, le=1_000_000, description="Requests to the model.")] = 0
+    dollars: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+
+
 class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     summary: Annotated[
         str, Meta(min_length=1, max_length=LONGEST_TEXT, description="What was done and what came of it.")
@@ -76,6 +110,14 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[OneLine, ...],
         Meta(max_length=MOST_FILES, description="Paths of all files of the design, which a person approves."),
     ] = ()
+    evaluation: Annotated[
+        EvaluationPlan | None,
+        Meta(description="Of a design: how its results are measured. A person approves it with the design."),
+    ] = None
+    turn_budget: Annotated[
+        TurnBudget | None,
+        Meta(description="Of a design: the most that one turn of the other agent may take."),
+    ] = None
     counts: Annotated[
         dict[str, Count],
         Meta(

@@ -13,21 +13,24 @@ from msgspec import Struct, field
 
 from holdfast.events import Event, Noted
 from holdfast.pair.evaluation import IterationResults
+from holdfast.pair.frozen import FrozenEvaluation
 from holdfast.pair.handover import Handover
 from holdfast.pair.stop_rules import StopRules, percent
+from holdfast.pair.suspicions import TestCount
 from holdfast.prices import format_dollars
 
 KIND = "pair"
 LONGEST_WORDS = 4_000
 """The most characters of an answer."""
 
-About = Literal["design", "question", "summary", "uncertain", "blocked", "overflow"]
+About = Literal["design", "question", "summary", "uncertain", "blocked", "overflow", "result"]
 Answer = Literal["approve", "reject", "say"]
 _YES_OR_NO: tuple[Answer, ...] = ("approve", "reject")
 _ANY: tuple[Answer, ...] = ("say", "approve", "reject")
 ANSWERS: dict[About, tuple[Answer, ...]] = {
     "design": _YES_OR_NO,
     "summary": _YES_OR_NO,
+    "result": _YES_OR_NO,
     "question": _ANY,
     "uncertain": _ANY,
     "blocked": _ANY,
@@ -74,14 +77,18 @@ class HandedOver(Struct, frozen=True, tag="handed_over"):
 
 
 class HandoverAccepted(Struct, frozen=True, tag="accepted"):
-    """The handover was checked again from the receiver's side. `results` are those on the disk, if the role
-    measures. A role that could not measure and asks a person `is_blocked`; then the iteration continues."""
+    """The handover was checked again from the receiver's side. `results` are those that the harness measured, or
+    those on the disk if the design names no evaluation. A role that could not measure and asks a person
+    `is_blocked`; then the iteration continues. `evaluation` is that of a design, as it was then; `tests` are those
+    in the folder."""
 
     turn: int
     design: str = ""
     design_files: tuple[str, ...] = ()
     results: IterationResults | None = None
     is_blocked: bool = False
+    evaluation: FrozenEvaluation | None = None
+    tests: TestCount | None = None
 
 
 class HandoverRejected(Struct, frozen=True, tag="rejected"):
@@ -93,8 +100,9 @@ class HandoverRejected(Struct, frozen=True, tag="rejected"):
 
 class DecisionRequested(Struct, frozen=True, tag="asked"):
     """A person must decide about a design, named by its hash; a question of an agent, which may be `blocked`
-    without an answer; what to tell an agent about calls that a crash made `uncertain`; or whether to go on although
-    no model wrote a usable summary, or although the newest steps alone did not fit the window."""
+    without an answer; what to tell an agent about calls that a crash made `uncertain`; whether to go on although
+    no model wrote a usable summary, or although the newest steps alone did not fit the window; or whether a
+    suspicious `result` is a success."""
 
     id: str
     about: About
@@ -205,6 +213,10 @@ class PairState(Struct):
     handovers: dict[str, HandedOver] = field(default_factory=dict)
     """The newest accepted handover of each role."""
     results: list[IterationResults] = field(default_factory=list)
+    evaluation: FrozenEvaluation | None = None
+    """That of the newest design."""
+    tests: TestCount | None = None
+    """The tests in the folder when a handover was accepted last."""
     asked: dict[str, DecisionRequested] = field(default_factory=dict)
     """Everything that was ever requested, the newest last."""
     pending: dict[str, DecisionRequested] = field(default_factory=dict)
@@ -282,6 +294,9 @@ def _accept(state: PairState, accepted: HandoverAccepted, second: str) -> None:
     state.at = accepted
     state.handovers[state.last.role] = state.last
     state.iterations += _counts(state.last, accepted, second)
+    if state.last.role != second:
+        state.evaluation = accepted.evaluation
+    state.tests = accepted.tests or state.tests
     if state.last.role == second:
         state.blocked = state.blocked + 1 if accepted.is_blocked else 0
     if accepted.results is not None:

@@ -15,7 +15,7 @@ from holdfast.packing.profile import Ratio
 from holdfast.pair.evaluation import IterationResults
 from holdfast.prices import format_dollars
 
-StopRule = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
+StopRule = Literal["success", "unmeasured", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
 
 MOST, MOST_DOLLARS = 1_000_000, 1e9
 Number = Annotated[int, Meta(ge=0, le=MOST)]
@@ -113,7 +113,11 @@ def _stops(
     """Every rule that applies, the strongest first, with the sentence that explains it."""
     rates = [one.rate.share for one in results]
     if may_succeed and results and rates[-1] >= rules.target and results[-1].total:
-        yield "success", f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
+        reached = f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
+        if results[-1].is_measured:
+            yield "success", reached
+        else:
+            yield "unmeasured", f"finished, not measured: by the agent's own files {reached}"
     if rules.max_cost and dollars >= rules.max_cost:
         spent, limit = format_dollars(dollars), format_dollars(rules.max_cost)
         yield "cost", f"the limit of {limit} is reached ({spent} spent)"
@@ -169,7 +173,7 @@ def persistent_layers(results: Sequence[IterationResults], limit: Callable[[int]
 
 
 def evidence(results: Sequence[IterationResults]) -> tuple[str, ...]:
-    """A line for each iteration."""
+    """A line for each iteration, and one for each sign that its results are not what they seem."""
     lines = []
     for one in results:
         layers = sorted({failure.layer for failure in one.failures})
@@ -177,8 +181,20 @@ def evidence(results: Sequence[IterationResults]) -> tuple[str, ...]:
         critical = one.failed(severity="critical")
         parts += [f"{critical} critical"] if critical else []
         failed = f"; failures: {', '.join(parts)}" if parts else ""
-        lines.append(f"iteration {one.iteration}: {one.rate} passed{failed}")
+        lines.append(f"iteration {one.iteration}: {one.rate} passed{_source(one)}{failed}")
+        lines += [f"iteration {one.iteration} is suspicious: {sign}" for sign in one.suspicions]
     return tuple(lines)
+
+
+def _source(one: IterationResults) -> str:
+    """That the harness counted, and what the agent counted if it differs."""
+    if not one.is_measured:
+        return ""
+    return (
+        f", measured (the agent counted {one.claimed})"
+        if one.claimed not in (None, one.rate)
+        else ", measured"
+    )
 
 
 def in_a_row(iterations: int) -> str:

@@ -35,7 +35,7 @@ def test_who_cannot_evaluate_asks_and_goes_on_with_the_same_iteration(unmeasured
     assert "May I run `python3 evaluate.py 1`?" in waits.sentence
     ada = Deciding(("say", "Yes, now."))
     done = pair_run.run([], GOOD, goes_on=True, people=people(ada))
-    assert done.reason == "success"
+    assert done.reason == "unmeasured"
     told = users_in(pair_run.models[1].requests[0])[-2]
     assert told.startswith("You handed over, because you could not go on without a person")
     assert 'The answer: "Yes, now."' in told
@@ -47,7 +47,7 @@ def test_whoever_goes_on_without_an_answer_lets_it_try_again(unmeasured):
     pair_run = unmeasured
     waits = pair_run.run([PLAN, DESIGNED], STUCK)
     assert "--allow" in waits.hint
-    assert pair_run.run([], GOOD, goes_on=True).reason == "success"
+    assert pair_run.run([], GOOD, goes_on=True).reason == "unmeasured"
     assert "Nobody answered, and the work continues" in users_in(pair_run.models[1].requests[0])[-2]
     assert [phase.by for phase in pair_run.phases if isinstance(phase, DecisionMade)][-1] == "going on"
 
@@ -113,7 +113,7 @@ def test_where_it_may_do_something_else_it_tries_again_without_an_answer(unmeasu
         root=pair_run.root, store=pair_run.store, mode="auto", sandbox="off", allow=("Bash(python3:*)",)
     )
     done = pair_run.run([], GOOD, goes_on=True, people=people(Deciding()), agent=other)
-    assert done.reason == "success"
+    assert done.reason == "unmeasured"
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_an_answer_that_comes_late_is_read(unmeasured, tmp_path):
     (asked,) = folder.glob("b_*.request.json")
     pair_run.run([], STUCK[1:], goes_on=True)
     (folder / f"{json.loads(asked.read_text())['id']}.json").write_text('{"answer": "say", "words": "Yes."}')
-    assert pair_run.run([], GOOD, goes_on=True, people=by_file(folder)).reason == "success"
+    assert pair_run.run([], GOOD, goes_on=True, people=by_file(folder)).reason == "unmeasured"
     assert 'The answer: "Yes."' in users_in(pair_run.models[1].requests[0])[-2]
 
 
@@ -154,7 +154,7 @@ def test_who_is_blocked_again_and_again_is_stopped(unmeasured, approvals):
     other = AgentOptions(
         root=pair_run.root, store=pair_run.store, mode="auto", sandbox="off", allow=("Bash(make:*)",)
     )
-    assert pair_run.run([], GOOD, goes_on=True, agent=other, **more).reason == "success"
+    assert pair_run.run([], GOOD, goes_on=True, agent=other, **more).reason == "unmeasured"
 
 
 def test_nor_is_it_passed_on_without_end(tmp_path):

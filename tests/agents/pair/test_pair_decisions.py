@@ -195,7 +195,7 @@ def test_no_success_by_a_design_that_nobody_approved(tmp_path):
     waits = pair_run.run([PLAN, DESIGNED], CHANGES, people=people(ada))
     assert (waits.reason, len(ada.asked)) == ("ask", 2)
     done = pair_run.run([], [], goes_on=True, people=people(Deciding(("approve", ""))))
-    assert done.reason == "success"
+    assert done.reason == "unmeasured"
 
 
 def test_what_the_second_hands_over_arrives_although_its_design_is_not_approved(tmp_path):

@@ -251,7 +251,7 @@ def test_rules_stop_it_with_their_evidence_and_new_rules_let_it_go_on(tmp_path):
     assert pair_run.run([], [], goes_on=True).reason == "iterations", "it stays ended"
     better = hand_over("plan.md", verdict="stop", success={"passed": 9, "total": 10})
     done = pair_run.run([], [better], goes_on=True, max_iterations=5)
-    assert done.reason == "success"
+    assert done.reason == "unmeasured"
     assert [type(p) for p in pair_run.phases].count(PairEnded) == 2
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.pair.journal import PairJournal, PairOutcome
 from holdfast.errors import InputError
+from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.folder import replace_file
 from holdfast.pair.phases import Answer, DecisionMade, DecisionRequested, too_long
 from holdfast.pair.turn_texts import CONTINUED, answer_of
@@ -192,6 +193,13 @@ class DecisionResponder(Struct, frozen=True):
 def question_request(text: str) -> DecisionRequested:
     """A question of an agent. The same words give the same id."""
     return DecisionRequested(f"q{sha256(text.encode()).hexdigest()[:11]}", "question", text)
+
+
+def result_request(sentence: str, results: IterationResults) -> DecisionRequested:
+    """Whether suspicious results are a success. The same results give the same id."""
+    text = f"{sentence}, but: {'; '.join(results.suspicions)}. Count it as a success?"
+    digest = sha256(f"{results.iteration} {text}".encode()).hexdigest()[:11]
+    return DecisionRequested(f"r{digest}", "result", text)
 
 
 def blocked_request(role: str, questions: Sequence[str]) -> DecisionRequested:

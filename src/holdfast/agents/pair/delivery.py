@@ -12,9 +12,12 @@ from msgspec.structs import replace
 
 from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.pair.logs import redacted_names
-from holdfast.pair.evaluation import UnreadableResults, false_claims, read_evaluation
-from holdfast.pair.folder import PairFolder, read_design
-from holdfast.pair.handover import Handover, handover_text, paths_in
+from holdfast.agents.pair.measuring import Harness, TurnWork, measurement_file
+from holdfast.agents.pair.project_state import count_tests
+from holdfast.pair.evaluation import IterationResults, UnreadableResults, false_claims, read_evaluation
+from holdfast.pair.folder import Design, PairFolder, read_design
+from holdfast.pair.frozen import CannotFreeze, FrozenEvaluation, freeze
+from holdfast.pair.handover import OF_DESIGN, Handover, handover_text, paths_in
 from holdfast.pair.phases import HandedOver, HandoverAccepted, HandoverRejected
 from holdfast.pair.roles import Role
 from holdfast.pair.routing import NextTurn
@@ -23,6 +26,8 @@ from holdfast.pair.turn_texts import handover_message, turn_text
 CountTokens = Callable[[str], int]
 """Counts the tokens of a text."""
 NOT_APPROVED = "the design is still the one that was not approved"
+MEASURED_FILE = "measured.json"
+"""What the harness measured, beside the outputs of the iteration."""
 
 
 def handover_faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> tuple[str, ...]:
@@ -47,6 +52,14 @@ def _faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) 
             yield str(error)
 
 
+def design_of(folder: PairFolder, handover: Handover, evaluation: FrozenEvaluation | None) -> Design:
+    """The design of a handover as its files are now, with how it is measured and what a turn may take."""
+    budget = handover.turn_budget
+    return read_design(
+        folder, handover.design, f"{evaluation.hash if evaluation else ''} {budget or ''}".strip()
+    )
+
+
 def size_fault(text: str, role: Role, count: CountTokens) -> str:
     """Why the text is too long or too short for the other role; empty if it is neither."""
     tokens, least, most = count(text), role.handover.least_tokens, role.handover.most_tokens
@@ -59,26 +72,44 @@ def size_fault(text: str, role: Role, count: CountTokens) -> str:
 
 
 class Delivery(Struct, frozen=True):
-    """`counter` gives the token counter of a role's model."""
+    """`counter` gives the token counter of a role's model, and `work_of` what it did in its turn."""
 
     journal: PairJournal
     folder: PairFolder
     task: str
     counter: Callable[[Role], CountTokens]
+    harness: Harness
+    work_of: Callable[[Role], TurnWork]
 
     def refusals(self, role: Role, handover: Handover, iteration: int) -> tuple[str, ...]:
         """Why a handover is refused when it is made or received."""
-        design = read_design(self.folder, handover.design)
+        evaluation, wrong = self._frozen(handover)
+        design = design_of(self.folder, handover, evaluation)
         not_approved = (NOT_APPROVED,) if self.journal.rejects(design.hash) else ()
         is_blocked = self._is_blocked(role, handover, iteration)
         found = self.faults(role, handover, iteration, is_blocked=is_blocked)
-        return (*found, *redacted_names(handover), *not_approved)
+        return (*found, *wrong, *self._misplaced(role, handover), *redacted_names(handover), *not_approved)
+
+    def _frozen(self, handover: Handover) -> tuple[FrozenEvaluation | None, tuple[str, ...]]:
+        """The evaluation of a design as its files are now, or what is wrong with it."""
+        if handover.evaluation is None:
+            return None, ()
+        try:
+            return freeze(self.folder, handover.evaluation), ()
+        except CannotFreeze as error:
+            return None, (str(error),)
+
+    def _misplaced(self, role: Role, handover: Handover) -> Iterator[str]:
+        first = self.journal.pair.roles[0]
+        for name in OF_DESIGN if role.name != first.name else ():
+            if getattr(handover, name) is not None:
+                yield f"`{name}` belongs to the design, which `{first.name}` hands over: leave it out"
 
     def faults(self, role: Role, handover: Handover, iteration: int, *, is_blocked: bool) -> tuple[str, ...]:
         """What is wrong with a handover itself, its size included. Of a role that is blocked no results are
-        required."""
+        required, and of one that the harness measures none of its own."""
         asked = role
-        if is_blocked:
+        if is_blocked or (self._is_measured(role) and handover.success is None):
             required = tuple(name for name in role.handover.requires if name != "success")
             asked = replace(role, measures=False, handover=replace(role.handover, requires=required))
         count = self.counter(role)
@@ -87,25 +118,63 @@ class Delivery(Struct, frozen=True):
         )
         return (*handover_faults(handover, asked, self.folder, iteration), *([size] if size else []))
 
-    def receive(self, made: HandedOver) -> HandoverAccepted | HandoverRejected:
-        """Check a handover from the receiver's side: the disk may have changed by now."""
+    async def receive(self, made: HandedOver) -> HandoverAccepted | HandoverRejected:
+        """Check a handover from the receiver's side, since the disk may have changed by now, and measure."""
         role, handover, iteration = self.journal.pair.role(made.role), made.handover, made.iteration
         if wrong := self.refusals(role, handover, iteration):
             return HandoverRejected(made.turn, wrong)
         is_blocked = self._is_blocked(role, handover, iteration)
+        evaluation, _ = self._frozen(handover)
+        design = design_of(self.folder, handover, evaluation)
+        accepted = HandoverAccepted(
+            made.turn, design.hash, design.files, None, is_blocked, evaluation, count_tests(self.folder)
+        )
         try:
-            results = (
-                read_evaluation(self.folder, iteration).results if role.measures and not is_blocked else None
-            )
-        except UnreadableResults as error:
+            if evaluation is not None:
+                self.harness.approved.keep(self.folder, evaluation)
+            if role.measures and not is_blocked:
+                return await self._measured(role, iteration, accepted)
+        except (UnreadableResults, CannotFreeze) as error:
             return HandoverRejected(made.turn, (str(error),))
-        design = read_design(self.folder, handover.design)
-        return HandoverAccepted(made.turn, design.hash, design.files, results, is_blocked)
+        return accepted
+
+    async def _measured(
+        self, role: Role, iteration: int, accepted: HandoverAccepted
+    ) -> HandoverAccepted | HandoverRejected:
+        """The handover with its results: measured if the design says how, else as they are on the disk."""
+        state = self.journal.state
+        if not self._is_measured(role) or state.evaluation is None:
+            return replace(accepted, results=read_evaluation(self.folder, iteration).results)
+        measured = await self.harness.measure(
+            state.evaluation,
+            iteration,
+            self._claimed(iteration),
+            state.results,
+            state.tests,
+            self.work_of(role),
+        )
+        if measured.results is None:
+            return HandoverRejected(accepted.turn, (measured.trouble,))
+        where = f"{self.folder.outputs.iteration(iteration)}/{MEASURED_FILE}"
+        self.folder.write_json(where, measurement_file(measured))
+        return replace(accepted, results=measured.results, tests=measured.tests)
+
+    def _is_measured(self, role: Role) -> bool:
+        return role.measures and self.harness.can_run and self.journal.state.evaluation is not None
+
+    def _claimed(self, iteration: int) -> IterationResults | None:
+        """The agent's own results, which need not be in order."""
+        try:
+            return read_evaluation(self.folder, iteration).results
+        except UnreadableResults:
+            return None
 
     def _is_blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
         """Whether a role that measures could not do so and asks a person instead. With countable results it
         could."""
         if not role.measures or handover.success is not None or not handover.decisions:
+            return False
+        if self._is_measured(role):
             return False
         try:
             return not read_evaluation(self.folder, iteration).results.total
@@ -127,6 +196,7 @@ class Delivery(Struct, frozen=True):
             sizes=self._sizes(made.handover),
             notes=following.notes,
             task=self.task if is_first else "",
+            evaluation=state.evaluation if self.harness.can_run else None,
         )
 
     def _message(self, role: Role, handover: Handover, iteration: int) -> str:

@@ -6,8 +6,10 @@ repeated. So a run resumes where the log ends, and checks everything once more.
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from holdfast.agents.agent import Agent
-from holdfast.agents.pair.decisions import Decisions, blocked_request
+from holdfast.agents.pair.decisions import Decisions, blocked_request, result_request
 from holdfast.agents.pair.journal import BLOCKED, CONTINUE, DONE, PairJournal, PairOutcome
 from holdfast.agents.pair.turns import MissingDesign, PairContext, TurnResult, TurnRunner
 from holdfast.pair.evaluation import problem_report
@@ -27,6 +29,7 @@ from holdfast.pair.stop_rules import StopRules, find_stop
 from holdfast.pair.turn_texts import (
     disapproved_text,
     missing_design_note,
+    not_accepted_note,
     not_approved_note,
     opening_text,
     refused_text,
@@ -93,7 +96,7 @@ class Orchestrator:
             case TurnBegan() as turn:
                 return self._take(turn, await self._turns.work(turn))
             case HandedOver() as made:
-                self._note(self._delivery.receive(made))
+                self._note(await self._delivery.receive(made))
                 return None
             case HandoverRejected(faults=wrong):
                 return self._send_back(state, wrong)
@@ -149,7 +152,7 @@ class Orchestrator:
         end = self._end()
         following = None if end else next_turn(self.pair, self.state, self.journal.rules)
         # An end may claim that the work is good, and with it the design.
-        claims = end is not None and end.reason in ("success", DONE)
+        claims = end is not None and end.reason in ("success", "unmeasured", DONE)
         is_bound = claims or (following is not None and following.role is self.pair.roles[1])
         found = await self._turns.check_design() if is_bound else None
         if isinstance(found, PairOutcome):
@@ -158,14 +161,34 @@ class Orchestrator:
             return None
         if found is not None:
             # What may not be called a success may still be stopped by another rule.
-            if stopped := self._end(is_approved=False):
+            if stopped := self._end(may_succeed=False):
                 self.journal.append(stopped)
             else:
                 self._return(made, found)
         elif following is not None:
             self._deliver(following, made)
         elif end is not None:
+            return await self._finish(end, made)
+        return None
+
+    async def _finish(self, end: PairEnded, made: HandedOver) -> PairOutcome | None:
+        """End the pair; a success that is suspicious only if a person says that it is one."""
+        state = self.state
+        if end.reason != "success" or not state.results[-1].suspicions:
             self.journal.append(end)
+            return None
+        request = result_request(end.sentence, state.results[-1])
+        decision = await self._decisions.ask(request)
+        if decision is None:
+            return replace(self._decisions.waits(request, request.text), evidence=end.evidence)
+        if decision.answer == "approve":
+            self.journal.append(end)
+        elif stopped := self._end(may_succeed=False):
+            self.journal.append(stopped)
+        else:
+            following = next_turn(self.pair, state, self.journal.rules)
+            notes = (*following.notes, not_accepted_note(decision))
+            self._deliver(NextTurn(following.role, notes), made)
         return None
 
     def _deliver(self, following: NextTurn, made: HandedOver) -> None:
@@ -207,9 +230,9 @@ class Orchestrator:
             self._turns.begin(self.pair.role(made.role), unblocked_text(asked, decision))
         return None
 
-    def _end(self, *, is_approved: bool = True) -> PairEnded | None:
+    def _end(self, *, may_succeed: bool = True) -> PairEnded | None:
         """Why no further turn may begin: a stop rule, or an agent that says that nothing is left to do. The latter,
-        and success, only if the design is approved."""
+        and success, only if it `may_succeed`."""
         state = self.state
         assert state.last is not None, "somebody handed over"
         is_second = state.last.role == self.pair.roles[1].name
@@ -217,9 +240,9 @@ class Orchestrator:
         # Only if there is a limit: both logs must be read for it.
         dollars = self.context.spent() if self.journal.rules.max_cost else 0.0
         done = state.iterations if is_second else 0
-        found = find_stop(results, self.journal.rules, done=done, dollars=dollars, may_succeed=is_approved)
+        found = find_stop(results, self.journal.rules, done=done, dollars=dollars, may_succeed=may_succeed)
         if found is not None:
             return PairEnded(found.reason, found.sentence, found.evidence)
-        if is_approved and is_done(self.pair, state):
+        if may_succeed and is_done(self.pair, state):
             return PairEnded(DONE, f"`{state.last.role}` says that nothing is left to do")
         return None

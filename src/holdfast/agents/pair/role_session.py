@@ -5,6 +5,7 @@ resumed from its log. Nothing that a crash interrupted is run again by itself: t
 person is asked about calls that may do harm twice.
 """
 
+import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -16,16 +17,18 @@ from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice
 from holdfast.agents.outcomes import Ask, Done, Stop
+from holdfast.agents.pair.measuring import TurnWork
 from holdfast.agents.project_rules import rule_changes
 from holdfast.agents.tool_results import UNCERTAIN, UNCERTAIN_EFFECT, open_calls
 from holdfast.events import RecapSet, RulesSet, ToolReturned, UserSaid
 from holdfast.messages import Text, ToolCall, joined_text
-from holdfast.pair.handover import Handover
+from holdfast.pair.handover import OF_DESIGN, Handover
 from holdfast.pair.roles import Definitions, Role
 from holdfast.pair.turn_texts import quoted
 from holdfast.recall import RECALL_TOOL
 from holdfast.tools.call import CallFinished
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.files.seen_files import CHANGING_TOOLS
 from holdfast.tools.short_definitions import (
     ShortPrompt,
     short_prompt_beside,
@@ -76,16 +79,40 @@ class RoleSession:
         workspace = Workspace([config.root])
         self.session = session = open_log_session(config, role.prompt)
         self.tool_state = state = new_tool_state(config, session)
-        gate = config_gate(config, session, workspace, state.shell)
+        self._workspace = workspace
+        self._gate = gate = config_gate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}
         own = [tool for tool in state.tools(config.responder) if tool.name in allowed]
         hand_over = hand_over_tool(lambda handover: find_faults(role, handover, self._iteration))
-        tools = define_tools([*own, hand_over], role.definitions)
+        tools = define_tools([*own, hand_over], role.definitions, OF_DESIGN if role.measures else ())
         self.agent = build_agent(config, session, tools, workspace, gate=gate, watch=self._notice)
         entries = path(session.log.entries())
         state.restore(entries)
         gate.restore(entries)
         session.record(*rule_changes(session.window.transcript.rules, rules))
+
+    def freeze(self, files: Sequence[str]) -> None:
+        """Keep the role from changing these files: by its tools, and by its commands where the sandbox can."""
+        self._gate.deny_changes(files)
+        root = self._workspace.roots[0]
+        self.tool_state.shell.frozen = tuple(f"{root}/{name}" for name in files)
+
+    def turn_work(self, results: str) -> TurnWork:
+        """What was done in the newest turn, by the log; `results` is the folder of results."""
+        transcript = self.session.window.transcript
+        commands, written = 0, set[str]()
+        for step in reversed(transcript.steps):
+            if step.round < len(transcript.rounds) - 1:
+                break
+            for id_, call in step.calls.items():
+                result = step.results.get(id_)
+                if result is None or result.error:
+                    continue
+                commands += call.name == "Bash"
+                path = posixpath.normpath(str(call.arguments.get("path", "")))
+                if call.name in CHANGING_TOOLS and path.startswith(f"{results}/"):
+                    written.add(posixpath.basename(path))
+        return TurnWork(commands, tuple(sorted(written)))
 
     @property
     def steps(self) -> int:
@@ -217,18 +244,21 @@ def hand_over_tool(check: Callable[[Handover], tuple[str, ...]]) -> Tool:
     return TypedTool(HAND_OVER_TOOL, Handover, prompt_beside(HAND_OVER_PROMPT), work, is_read_only=True)
 
 
-def define_tools(tools: Iterable[Tool], definitions: Definitions) -> list[Tool]:
+def define_tools(
+    tools: Iterable[Tool], definitions: Definitions, not_handed: Sequence[str] = ()
+) -> list[Tool]:
     """The tools with full or short definitions; one without a short form stays as it is. What a call does is the
     same."""
     if definitions == "full":
         return list(tools)
-    known = role_prompts()
+    known = role_prompts(not_handed)
     return [with_short_definition(tool, known) for tool in tools]
 
 
-def role_prompts() -> dict[str, ShortPrompt]:
-    """The short prompts of all tools that a role may have, by name."""
-    return {**short_prompts(), HAND_OVER_TOOL: short_prompt_beside(HAND_OVER_PROMPT)}
+def role_prompts(not_handed: Sequence[str] = ()) -> dict[str, ShortPrompt]:
+    """The short prompts of all tools that a role may have, by name; `not_handed` are fields of a handover that are
+    not its to fill."""
+    return {**short_prompts(), HAND_OVER_TOOL: short_prompt_beside(HAND_OVER_PROMPT, *not_handed)}
 
 
 def _describe(call: ToolCall) -> str:

@@ -29,6 +29,7 @@ from holdfast.agents.pair.logs import (
     lock_pair,
     pair_spending,
 )
+from holdfast.agents.pair.measuring import Harness
 from holdfast.agents.pair.orchestrator import Orchestrator
 from holdfast.agents.pair.role_session import ROLE_TOOLS
 from holdfast.agents.pair.turns import PairContext
@@ -56,6 +57,8 @@ from holdfast.store import SqliteStore, Store
 from holdfast.tools.workspace import Workspace
 
 ModelPair = tuple[Model | None, Model | None]
+TEMPERATURE = 0.0
+"""Of every request, where the model takes one."""
 UNCHANGED = "the pair's file has no `[stop]`, so the limits stay as they are"
 
 
@@ -138,6 +141,7 @@ def _open(
             task=pair_log.task,
             config=lambda role: _agent_config(configs[role.name], store, log, role, callbacks),
             approvals=callbacks.approvals(place, log.id),
+            harness=_harness(place, journal, configs),
             spent=pair_spending(store, log, configs),
         )
         orchestrator = Orchestrator(journal, context)
@@ -246,4 +250,16 @@ def _agent_config(
     id_ = f"{log.id}.{role.name}"
     config = make_agent_config(resolved, store, id_, RunLimits(), lambda one: callbacks.watch(role.name, one))
     # The next request waits for a summary: what follows builds on it.
-    return replace(config, compacts_in_background=False)
+    settings = replace(config.request_settings, temperature=TEMPERATURE)
+    return replace(config, compacts_in_background=False, request_settings=settings)
+
+
+def _harness(place: Path, journal: PairJournal, configs: Mapping[str, ResolvedConfig]) -> Harness:
+    """Evaluations run in the sandbox of the role that builds; what was approved is beside the store."""
+    config = configs[journal.pair.roles[1].name]
+    return Harness(
+        PairFolder(config.root, journal.pair.outputs),
+        place.with_name(f"{place.name}.pairs").absolute() / journal.log.id,
+        config.sandbox,
+        config.permissions.hidden,
+    )

@@ -15,13 +15,14 @@ from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.outcomes import Ask, Stop
 from holdfast.agents.pair.decisions import DecisionMaker, DecisionResponder, Decisions
-from holdfast.agents.pair.delivery import Delivery
+from holdfast.agents.pair.delivery import Delivery, design_of
 from holdfast.agents.pair.journal import CONTINUE, RAISE, PairJournal, PairOutcome
+from holdfast.agents.pair.measuring import Harness
 from holdfast.agents.pair.role_session import RoleSession
 from holdfast.events import RulesSet, UserSaid
 from holdfast.messages import Text
-from holdfast.pair.folder import Design, PairFolder, read_design
-from holdfast.pair.handover import Handover
+from holdfast.pair.folder import RESULTS, Design, PairFolder
+from holdfast.pair.handover import Handover, TurnBudget
 from holdfast.pair.phases import DecisionMade, DecisionRequested, TurnBegan
 from holdfast.pair.roles import Role
 from holdfast.pair.turn_texts import answer_of, design_lines, pending_lines, progress_lines
@@ -48,6 +49,7 @@ class PairContext(Struct, frozen=True, kw_only=True):
     task: str
     config: Callable[[Role], AgentConfig]
     approvals: DecisionMaker
+    harness: Harness
     spent: Callable[[], float] = lambda: 0.0
     """Dollars, of both roles, in all runs."""
 
@@ -60,7 +62,12 @@ class TurnRunner:
         self._context = context
         self._decisions = decisions
         self.delivery = Delivery(
-            journal, context.folder, context.task, lambda role: self._session(role).count
+            journal,
+            context.folder,
+            context.task,
+            lambda role: self._session(role).count,
+            context.harness,
+            lambda role: self._session(role).turn_work(self._results_folder()),
         )
         self._sessions: dict[str, RoleSession] = {}
         self._design_checks = 0
@@ -90,7 +97,7 @@ class TurnRunner:
                 f"the limit of {format_dollars(rules.max_cost)} is reached ({format_dollars(spent)} spent)"
             )
             return PairOutcome("cost", sentence, RAISE)
-        limits = RunLimits(rules.turn_steps, rules.max_cost - spent)
+        limits = self._limits(role, RunLimits(rules.turn_steps, rules.max_cost - spent))
         session = self._session(role)
         self._decisions.accept_resumption(role.name)
         if waits := await self._resolve_calls(session):
@@ -98,6 +105,8 @@ class TurnRunner:
         said = UserSaid((Text(turn.text),), turn.origin)
         session.open_turn(said, self._journal.state.turns[role.name], turn.iteration, limits)
         # A handover that was already made is checked with its design when it is received.
+        frozen = self._journal.state.evaluation
+        session.freeze(tuple(frozen.files) if frozen and self._is_bound(role) else ())
         is_bound = self._is_bound(role) and session.handed() is None
         if is_bound and (found := await self.check_design()):
             return found
@@ -123,7 +132,7 @@ class TurnRunner:
         self._design_checks += 1
         if self._design_checks > MAX_DESIGN_CHECKS:
             return PairOutcome("ask", "the design keeps changing while it is being checked", CONTINUE)
-        text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}?"
+        text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}{self._terms()}?"
         request = DecisionRequested(design.hash, "design", text, design.files)
         decision = await self._decisions.ask(request, again=not self._journal.rejects(design.hash))
         if decision is not None:
@@ -133,8 +142,43 @@ class TurnRunner:
 
     def _design(self) -> Design:
         """The design of the first role's newest handover, as its files are now."""
+        made = self._first_handover()
+        if made is None:
+            return Design()
+        return design_of(self._context.folder, made, self._journal.state.evaluation)
+
+    def _first_handover(self) -> Handover | None:
         made = self._journal.state.handovers.get(self._journal.pair.roles[0].name)
-        return read_design(self._context.folder, made.handover.design if made else ())
+        return made.handover if made else None
+
+    def _limits(self, role: Role, limits: RunLimits) -> RunLimits:
+        """The limits of a turn: the stop rules', and for the role that works by a design those it states."""
+        made = self._first_handover()
+        budget = (made.turn_budget if made and self._is_bound(role) else None) or TurnBudget()
+        steps, dollars = (
+            min(filter(None, (one, two)), default=0)
+            for one, two in ((limits.steps, budget.steps), (limits.dollars, budget.dollars))
+        )
+        return replace(limits, steps=int(steps), dollars=float(dollars))
+
+    def _terms(self) -> str:
+        """What a person approves with the files of a design."""
+        frozen, made = self._journal.state.evaluation, self._first_handover()
+        budget = made.turn_budget if made else None
+        terms = []
+        if frozen is not None:
+            names = ", ".join(f"`{name}`" for name in frozen.plan.inputs)
+            terms.append(f"its evaluation by `{frozen.plan.command}` with {names}")
+        if budget is not None:
+            most = [f"{budget.steps} requests"] if budget.steps else []
+            most += [format_dollars(budget.dollars)] if budget.dollars else []
+            terms += [f"turns of at most {' and '.join(most)}"] if most else []
+        return "".join(f", and {one}" for one in terms)
+
+    def _results_folder(self) -> str:
+        state, outputs = self._journal.state, self._context.folder.outputs
+        iteration = state.last.iteration if state.last else 1
+        return f"{outputs.iteration(iteration)}/{RESULTS}"
 
     def _is_bound(self, role: Role) -> bool:
         """Whether a role works by the design, which must be approved then."""

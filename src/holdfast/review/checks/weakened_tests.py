@@ -86,6 +86,15 @@ def check(change: CheckInput) -> Iterator[Finding]:
             yield from _weakened(change, file)
 
 
+def tests_in(path: str, text: str) -> tuple[list[str], int]:
+    """The names of the tests in a file, and how many are disabled."""
+    family = language_family(path)
+    heads, skips = _TESTS.get(family), _SKIPS.get(family)
+    lines = text.splitlines()
+    found = [found for line in lines if heads and (found := heads.match(line))]
+    return [_name_in(one) for one in found], sum(bool(skips and skips.match(line)) for line in lines)
+
+
 def _deleted(change: CheckInput, file: FileChange, removed: set[str], added: set[str]) -> Iterator[Finding]:
     pattern = _TESTS.get(language_family(file.path))
     if pattern is None or (file.change == "deleted" and _is_subject_gone(change, file)):
@@ -131,6 +140,10 @@ def _added_names(file: FileChange) -> list[str]:
 def _name(pattern: re.Pattern[str], line: DiffLine) -> str:
     match = pattern.match(line.text)
     assert match is not None, "the first line of a test has its name"
+    return _name_in(match)
+
+
+def _name_in(match: re.Match[str]) -> str:
     return next(value for key, value in match.groupdict().items() if key != "q" and value)
 
 

@@ -48,6 +48,8 @@ class SandboxScope(Struct, frozen=True):
     access: Access = "write"
     hidden: tuple[str, ...] = ()
     """Files and folders that it cannot read; they need not exist."""
+    frozen: tuple[str, ...] = ()
+    """Files in the roots that it cannot change, where the sandbox can keep single files so."""
     names_git: bool = False
     """Whether the command itself names Git, and so may write to a repository."""
     network_pid: int = 0
@@ -183,6 +185,7 @@ class Bubblewrap(Sandbox, frozen=True):
             words += ["--ro-bind" if scope.access == "read" else "--bind", root, root]
         for root in scope.roots if scope.access != "read" else ():
             words += repository_mounts(root, is_named=scope.names_git)
+        words += read_only(scope.frozen)
         words += hiding_mounts(path for path in hidden if path not in above_roots)
         words += "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-user-try".split()
         if scope.access != "network" and not scope.network_pid:

@@ -105,6 +105,8 @@ class Shell:
         self.is_access_fixed = False
         """Whether nobody can raise the access, as in plan mode."""
         self.hidden = hidden_paths(hidden)
+        self.frozen: tuple[str, ...] = ()
+        """Paths in the workspace that commands cannot change, where the sandbox can hold that."""
         self._folders = tuple(folders)
         """Folders besides the workspace that commands may write in."""
         self._network: SessionNetwork | None = None
@@ -174,6 +176,7 @@ class Shell:
             str(temporary),
             access=self.access,
             hidden=self.hidden,
+            frozen=self.frozen,
             names_git=may_use_git and names_git(command),
             network_pid=self._shared_network() if self.access in ("read", "write") else 0,
         )

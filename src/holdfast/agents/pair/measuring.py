@@ -1,0 +1,178 @@
+"""The harness measures: it runs the approved evaluation on a clean copy of the folder, and looks for signs that
+results were made to pass.
+
+Rule: what an agent wrote is not counted. What runs is what was approved, in a sandbox, with limits of time, output
+and disk; the same folder gives the same results, so it can be done again after a crash.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.pair.project_state import answer_files, component_sources, count_tests, sample_records
+from holdfast.messages import Json
+from holdfast.pair.clean_copy import CannotCopy, copy_folder, folder_size
+from holdfast.pair.evaluation import IterationResults, UnreadableResults, read_evaluation, with_causes
+from holdfast.pair.folder import PairFolder
+from holdfast.pair.frozen import ApprovedFiles, CannotFreeze, FrozenEvaluation, changed_files
+from holdfast.pair.suspicions import (
+    TestCount,
+    changed_evaluation,
+    copied_answers,
+    fewer_samples,
+    fewer_tests,
+    same_outputs,
+    written_by_hand,
+)
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.shell.running_command import CommandEnding
+from holdfast.tools.shell.sandbox import Sandbox, Unconfined
+from holdfast.tools.shell.shell import Shell, ShellLimits
+from holdfast.tools.workspace import Workspace
+
+MOST_OUTPUT = 50_000_000
+"""Bytes that an evaluation may print."""
+MOST_DISK = 4_000_000_000
+"""Bytes that the copy may grow to."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks at the size of the copy."""
+SHOWN = 2_000
+"""Characters of its output that are kept."""
+
+
+class TurnWork(Struct, frozen=True):
+    """What the role that builds did in its turn, by its log."""
+
+    commands: int = 0
+    results_written: tuple[str, ...] = ()
+
+
+class Measurement(Struct, frozen=True):
+    """`trouble` says why there are no results."""
+
+    results: IterationResults | None = None
+    trouble: str = ""
+    output: str = ""
+    tests: TestCount = TestCount()
+
+
+class Harness(Struct, frozen=True):
+    """`folder` is for approved files and copies: agents do not write there."""
+
+    layout: PairFolder
+    folder: Path
+    sandbox: Sandbox = Unconfined()
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def approved(self) -> ApprovedFiles:
+        return ApprovedFiles(self.folder / "approved")
+
+    @property
+    def can_run(self) -> bool:
+        """Whether there is a sandbox, or a person wants none."""
+        return self.sandbox.state != "missing"
+
+    async def measure(
+        self,
+        frozen: FrozenEvaluation,
+        iteration: int,
+        claimed: IterationResults | None,
+        before: Sequence[IterationResults],
+        tests_before: TestCount | None,
+        work: TurnWork,
+    ) -> Measurement:
+        """Run the evaluation, and read its results. `claimed` are those that the agent has on the disk."""
+        copy = Path(tempfile.mkdtemp(prefix="run-", dir=self._made()))
+        try:
+            approved = await asyncio.to_thread(self.approved.contents, self.layout, frozen)
+            clean = await asyncio.to_thread(copy_folder, self.layout, copy / "work", iteration, approved)
+            ending, output = await self._run(frozen, clean, iteration)
+            read = await asyncio.to_thread(self._read, clean, iteration, ending, output, frozen)
+            if read.results is None:
+                return read
+            results = with_causes(read.results, claimed)
+            samples = sample_records(clean, iteration, frozen)
+            sources = component_sources(self.layout, frozen)
+            tests = count_tests(self.layout)
+            suspicions = (
+                *fewer_samples(before, results),
+                *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
+                *changed_evaluation(changed_files(self.layout, frozen)),
+                *same_outputs(samples),
+                *fewer_tests(tests_before, tests),
+                *copied_answers(samples, sources, answer_files(clean, frozen)),
+            )
+            return replace(read, results=replace(results, suspicions=suspicions), tests=tests)
+        except (CannotFreeze, CannotCopy) as error:
+            return Measurement(trouble=str(error))
+        finally:
+            await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
+
+    def _made(self) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return self.folder
+
+    async def _run(
+        self, frozen: FrozenEvaluation, clean: PairFolder, iteration: int
+    ) -> tuple[CommandEnding, str]:
+        command = frozen.plan.command.replace("{iteration}", str(iteration))
+        limits = ShellLimits(output_bytes=MOST_OUTPUT)
+        with Shell(sandbox=self.sandbox, access="write", hidden=self.hidden, limits=limits) as shell:
+            watching = asyncio.create_task(_stop_if_full(shell, clean.root))
+            try:
+                job, ending, _ = await shell.run(
+                    command, Workspace([clean.root]), seconds=float(frozen.plan.seconds)
+                )
+                size = job.output.size
+                return ending, job.output.read(max(0, size - SHOWN)).decode("utf-8", "replace")
+            except ToolError as error:
+                raise CannotCopy(f"the evaluation cannot be started: {error.message}") from None
+            finally:
+                watching.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await watching
+
+    def _read(
+        self, clean: PairFolder, iteration: int, ending: CommandEnding, output: str, frozen: FrozenEvaluation
+    ) -> Measurement:
+        said = f"; it printed: {' '.join(output.split())[-300:]}" if output.strip() else ""
+        reasons = {
+            "timeout": f"did not end within {frozen.plan.seconds} seconds",
+            "full": f"printed more than {MOST_OUTPUT:,} bytes",
+            "stopped": f"wrote more than {MOST_DISK:,} bytes",
+        }
+        if why := reasons.get(ending.why):
+            return Measurement(trouble=f"the evaluation `{frozen.plan.command}` {why}{said}", output=output)
+        try:
+            results = read_evaluation(clean, iteration).results
+        except UnreadableResults as error:
+            return Measurement(trouble=f"the evaluation was run by the harness: {error}", output=output)
+        if not results.total:
+            wrote = (
+                f"the evaluation `{frozen.plan.command}` ended with code {ending.code} and wrote no results"
+            )
+            return Measurement(trouble=f"{wrote}{said}", output=output)
+        return Measurement(results, output=output)
+
+
+async def _stop_if_full(shell: Shell, folder: Path) -> None:
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        if await asyncio.to_thread(folder_size, folder) > MOST_DISK:
+            for job in shell.jobs.values():
+                job.stop("stopped")
+            return
+
+
+def measurement_file(measured: Measurement) -> dict[str, Json]:
+    """What is kept beside the outputs of an iteration, for people and for the role that designs."""
+    assert measured.results is not None, "only what was measured is written"
+    return {"output": measured.output, **msgspec.to_builtins(measured.results)}

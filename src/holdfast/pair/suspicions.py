@@ -1,0 +1,131 @@
+"""What is suspicious about the results of an iteration: signs that they were made to pass, and not earned.
+
+Rule: pure, and a sign is no proof. Each is one sentence with names; a person decides what it means.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePath
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.messages import Json
+from holdfast.pair.evaluation import IterationResults, listed
+
+LEAST_ALIKE = 4
+"""From this many samples on, equal outputs say something."""
+LEAST_TEXT = 8
+"""A shorter expected text may be in a program by chance."""
+LEAST_NUMBER = 1_000
+OUTPUT_KEYS = ("output", "actual", "answer", "result", "decided", "response")
+"""Under which of these a result or a trace has what the component gave."""
+_WORDS = re.compile(r"""["'`]([^"'`\n]{3,200})["'`]|(?<![\w.])(\d{4,}(?:\.\d+)?)(?![\w.])""")
+
+
+class TestCount(Struct, frozen=True):
+    """The tests of a project: their names, and how many are disabled."""
+
+    __test__ = False
+
+    names: tuple[str, ...] = ()
+    disabled: int = 0
+
+
+class SampleRecord(Struct, frozen=True):
+    """A sample as it is on the disk: what goes in, what is expected, and what the component gave. `None` is not
+    there."""
+
+    name: str
+    given: Json = None
+    expected: Json = None
+    output: Json = None
+
+
+def fewer_samples(before: Sequence[IterationResults], now: IterationResults) -> Iterator[str]:
+    """Samples that an earlier iteration had."""
+    here = {*now.samples}
+    for one in before:
+        if gone := [name for name in one.samples if name not in here]:
+            yield f"iteration {one.iteration} had samples that are gone: {listed(gone)}"
+            return
+    most = max((one.total for one in before), default=0)
+    if now.total < most:
+        yield f"{now.total} samples were evaluated, and {most} before"
+
+
+def written_by_hand(results: Collection[str], written: Collection[str], commands: int) -> Iterator[str]:
+    """`results` are the agent's own files of results, `written` those that it wrote with a file tool, and
+    `commands` how many commands it ran in the turn."""
+    if written:
+        yield f"the agent wrote results by hand: {listed(sorted(written))}"
+    elif results and not commands:
+        yield f"the agent ran no command, and has {len(results)} results of its own"
+
+
+def changed_evaluation(files: Sequence[str]) -> Iterator[str]:
+    if files:
+        yield f"the evaluation was changed after it was approved: {listed(files)}; the approved one was run"
+
+
+def fewer_tests(before: TestCount | None, now: TestCount) -> Iterator[str]:
+    if before is None:
+        return
+    if gone := sorted({*before.names} - {*now.names}):
+        yield f"tests are gone: {listed(gone)}"
+    if now.disabled > before.disabled:
+        yield f"{now.disabled} tests are disabled, and {before.disabled} were before"
+
+
+def same_outputs(samples: Sequence[SampleRecord]) -> Iterator[str]:
+    """One output for inputs that differ, where what is expected differs too, or is not known."""
+    known = [one for one in samples if one.output is not None]
+    inputs = {_text(one.given) for one in known if one.given is not None}
+    expected = {_text(one.expected) for one in known if one.expected is not None}
+    if len(known) < LEAST_ALIKE or len(inputs) < LEAST_ALIKE or len(expected) == 1:
+        return
+    if len({_text(one.output) for one in known}) == 1:
+        yield f"all {len(known)} outputs are the same, for {len(inputs)} different inputs"
+
+
+def copied_answers(
+    samples: Sequence[SampleRecord], sources: Mapping[str, str], answers: Collection[str] = ()
+) -> Iterator[str]:
+    """Components that name a file of `answers`, or that hold names of samples or what is expected of one sample
+    only. `sources` are programs by path, without the evaluation and the outputs."""
+    for path, text in sorted(sources.items()):
+        if named := [one for one in answers if PurePath(one).name in text]:
+            yield f"`{path}` names what the evaluation expects: {listed(named)}"
+    counts = Counter(_text(one.expected) for one in samples)
+    marks: dict[str, str] = {}
+    for one in samples:
+        marks[one.name] = one.name
+        if counts[_text(one.expected)] == 1:
+            marks.update((mark, one.name) for mark in _distinctive(one.expected))
+    for path, text in sorted(sources.items()):
+        words = {quoted or number for quoted, number in _WORDS.findall(text)}
+        found = sorted({marks[word] for word in words if word in marks})
+        if len(found) >= min(2, len(samples)) and found:
+            yield f"`{path}` holds names or expected values of samples: {listed(found)}"
+
+
+def _distinctive(expected: Json) -> Iterator[str]:
+    """Values that hardly stand in a program by chance."""
+    match expected:
+        case str() if len(expected) >= LEAST_TEXT:
+            yield expected
+        case bool() | None:
+            return
+        case int() | float() if abs(expected) >= LEAST_NUMBER:
+            yield str(expected)
+        case list():
+            for one in expected:
+                yield from _distinctive(one)
+        case dict():
+            for one in expected.values():
+                yield from _distinctive(one)
+
+
+def _text(value: Json) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
