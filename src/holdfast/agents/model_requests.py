@@ -20,12 +20,13 @@ MAX_TOKENS = 16_000
 
 
 class RequestSettings(Struct, frozen=True, kw_only=True):
-    """The model's entry in the catalogue, the room for a reply, and how much to think; None as its provider
-    recommends."""
+    """The model's entry in the catalogue, the room for a reply, how much to think, and the temperature; None as its
+    provider recommends."""
 
     entry: ModelEntry = ModelEntry()
     max_tokens: int = MAX_TOKENS
     effort: Effort | None = None
+    temperature: float | None = None
 
     def request(self, pack: Pack) -> ModelRequest:
         most = self.entry.max_output
@@ -35,6 +36,7 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
             layer_ends=pack.layer_ends,
             max_tokens=min(self.max_tokens, most) if most else self.max_tokens,
             effort=self.entry.effort_for(self.effort),
+            temperature=self.temperature,
         )
 
 
