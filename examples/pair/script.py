@@ -49,6 +49,9 @@ def answers(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json])
         if not request.tools or "<compact_summary>" in joined_text(request.messages[-1].parts):
             return f"I have got this far.\n<compact_summary>{json.dumps(summary)}</compact_summary>"
         place = _next(request, turns)
+        assert place.turn <= len(turns) and place.step <= len(turns[place.turn - 1]), (  # noqa: PT018 - one place
+            f"{name} has nothing to say at {place.turn}.{place.step}, after: {_newest(request)}"
+        )
         step = turns[place.turn - 1][place.step - 1]
         id_ = f"{name[:1]}{place.turn}_{place.step}{place.kind[1:2]}"
         words = f"[{place.turn}.{place.step}{place.kind}] {step.words}"
@@ -79,6 +82,12 @@ def _next(request: ModelRequest, turns: Sequence[Sequence[Say]]) -> _Place:
     if _LOST in result:
         return _Place(last.turn, last.step, " looks" if step.look else " again")
     return _after(last)
+
+
+def _newest(request: ModelRequest) -> str:
+    """The last message of others, in short."""
+    message = request.messages[-1]
+    return joined_text(message.parts)[-600:] if isinstance(message, UserMessage | ToolMessage) else ""
 
 
 def _after(place: _Place) -> _Place:

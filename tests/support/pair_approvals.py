@@ -35,7 +35,7 @@ class Deciding:
 
 
 def people(approvals: DecisionMaker, tell: Callable[[Phase], None] = lambda _: None) -> PairCallbacks:
-    return PairCallbacks(approvals=lambda _store, _log: approvals, tell=tell)
+    return PairCallbacks(approvals=lambda _store, _log, _approve: approvals, tell=tell)
 
 
 def by_file(folder) -> PairCallbacks:

@@ -90,9 +90,7 @@ class PairRunResult(Struct, frozen=True):
 @click.option(
     "--approve",
     type=click.Choice(("ask", "auto", "file")),
-    default="ask",
-    show_default=True,
-    help="Who approves a design: you (ask), nobody (auto), or a file that you write.",
+    help="Who approves a design: you (ask, the default), nobody (auto), or a file that you write.",
 )
 @click.option(
     "--pair",
@@ -107,7 +105,7 @@ class PairRunResult(Struct, frozen=True):
 @json_option
 @common_options
 @click.pass_context
-def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) -> None:
+def command(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     """Let two agents work: one designs, the other builds and evaluates.
 
     Init writes a design, which you approve; Execute builds from it, evaluates, and reports what is wrong with the
@@ -115,11 +113,11 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
     """
     options = make_pair_options(ctx.meta.get(STORE), given)
     root = options.agent.root.resolve()
-    if approve == "file":
+    if options.approve == "file":
         # Checked before anything is opened, so that a refusal leaves no log behind.
-        choose_approvals(approve, store_path(ctx), "new", root)
+        choose_approvals("file", store_path(ctx), "new", root)
     callbacks = PairCallbacks(
-        lambda place, log: choose_approvals(approve, place, log, root),
+        lambda place, log, approve: choose_approvals(approve, place, log, root),
         lambda phase: say(describe_phase(phase)),
         _say_notice,
     )
@@ -146,6 +144,7 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     file: Path | None = given["pair_file"]
     return PairOptions(
         agent=AgentOptions(root=folder, store=store, **of_agents),
+        approve=given["approve"] or "",
         pair=None if resumes else load_pair(file) if file else built_in_pair(),
         # A resumed pair may get new limits, and nothing else.
         stop=load_stop_table(file) if resumes and file else None,
@@ -161,7 +160,7 @@ def choose_approvals(approve: str, place: Path, log: str, root: Path) -> Decisio
     """Who decides. Files are beside the store, where no agent writes."""
     if approve == "auto":
         return AutoDecisions()
-    if approve == "ask":
+    if approve in ("ask", ""):
         return TerminalDecisions()
     folder = place.with_name(f"{place.name}.approvals").resolve() / log
     if folder.is_relative_to(root):

@@ -47,6 +47,14 @@ class StopRulesSet(Struct, frozen=True, tag="rules_given"):
     grants: str = ""
 
 
+class ChoicesMade(Struct, frozen=True, tag="choices_made"):
+    """What a person allowed when the pair was started or resumed: it holds for later runs too."""
+
+    allow: tuple[str, ...] = ()
+    mode: Literal["", "plan", "ask", "edit", "auto"] = ""
+    approve: Literal["", "ask", "auto", "file"] = ""
+
+
 class ProjectRulesSet(Struct, frozen=True, tag="law_given"):
     """The project's rules as they were when the pair began. They hold for both roles, whatever an agent does to the
     file."""
@@ -138,6 +146,7 @@ class PairEnded(Struct, frozen=True, tag="ended"):
 
 Phase = (
     StopRulesSet
+    | ChoicesMade
     | ProjectRulesSet
     | TurnBegan
     | HandedOver
@@ -175,6 +184,9 @@ def describe_phase(phase: Phase) -> str:
     match phase:
         case StopRulesSet(rules=rules):
             return f"rules: {percent(rules.target)} of the samples{''.join(_limits(rules))}"
+        case ChoicesMade(allow=allow, mode=mode, approve=approve):
+            named = (f"mode {mode}" if mode else "", f"approvals by {approve}" if approve else "")
+            return f"choices: {', '.join(filter(None, (*allow, *named))) or 'as usual'}"
         case ProjectRulesSet(path=path):
             return f"rules of the project: {path}"
         case TurnBegan(role=role, iteration=iteration):
@@ -208,6 +220,7 @@ class PairState(Struct):
     at: TurnBegan | HandedOver | HandoverAccepted | HandoverRejected | None = None
     rules: StopRules | None = None
     grants: str = ""
+    choices: ChoicesMade = ChoicesMade()
     project_rules: ProjectRulesSet | None = None
     turns: dict[str, int] = field(default_factory=dict)
     handovers: dict[str, HandedOver] = field(default_factory=dict)
@@ -261,6 +274,8 @@ def _take(state: PairState, phase: Phase, second: str) -> None:
         case StopRulesSet(rules=rules, grants=grants):
             state.is_regranted = state.is_regranted or grants != state.grants
             state.rules, state.grants, state.ended, state.blocked = rules, grants, None, 0
+        case ChoicesMade():
+            state.choices = phase
         case ProjectRulesSet():
             state.project_rules = phase
         case TurnBegan(role=role):

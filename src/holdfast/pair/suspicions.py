@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.messages import Json
+from holdfast.numbers import counted
 from holdfast.pair.evaluation import IterationResults, listed
 
 LEAST_ALIKE = 4
@@ -52,7 +53,7 @@ def fewer_samples(before: Sequence[IterationResults], now: IterationResults) -> 
             return
     most = max((one.total for one in before), default=0)
     if now.total < most:
-        yield f"{now.total} samples were evaluated, and {most} before"
+        yield f"{counted(now.total, 'sample')} evaluated, and {most} before"
 
 
 def written_by_hand(results: Collection[str], written: Collection[str], commands: int) -> Iterator[str]:

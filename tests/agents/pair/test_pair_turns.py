@@ -45,6 +45,7 @@ def test_a_pair_of_ones_own_runs_through_the_same_code(pair_run):
     assert (pair_run.root / "out.txt").read_text() == "built\n"
     assert pair_run.names() == [
         "StopRulesSet",
+        "ChoicesMade",
         "TurnBegan",
         "HandedOver",
         "HandoverAccepted",
@@ -202,7 +203,7 @@ def test_nobody_there_stops_it_and_the_decision_stays_pending(pair_run):
 
 def test_a_file_decides(pair_run, tmp_path):
     folder = tmp_path / "approvals"
-    by_file = PairCallbacks(approvals=lambda _store, _log: FileDecisions(folder))
+    by_file = PairCallbacks(approvals=lambda _store, _log, _approve: FileDecisions(folder))
     outcome = pair_run.run([PLAN, DESIGNED], [], people=by_file)
     assert outcome.reason == "ask"
     asked = json.loads(next(folder.glob("*.request.json")).read_text())

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, closing
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,7 +50,7 @@ from holdfast.models.model import Model
 from holdfast.models.selection import model_name, resolve_model
 from holdfast.packing.profile import BUILT_IN
 from holdfast.pair.folder import PairFolder
-from holdfast.pair.phases import Phase, ProjectRulesSet
+from holdfast.pair.phases import ChoicesMade, Phase, ProjectRulesSet
 from holdfast.pair.roles import Pair, Role, check_tools
 from holdfast.pair.stop_rules import StopRules, contradictions, update_rules
 from holdfast.store import SqliteStore, Store
@@ -67,6 +67,7 @@ class PairOptions(Struct, frozen=True, kw_only=True):
     `stop` and the fields after it replace the stop rules of the pair, as far as they are given."""
 
     agent: AgentOptions
+    approve: Literal["", "ask", "auto", "file"] = ""
     pair: Pair | None = None
     task: str = ""
     models: tuple[str, str] = ("", "")
@@ -79,7 +80,8 @@ class PairOptions(Struct, frozen=True, kw_only=True):
 class PairCallbacks(Struct, frozen=True):
     """Who approves, and who is told of phases and of what each role does."""
 
-    approvals: Callable[[Path, str], DecisionMaker] = lambda _store, _log: AutoDecisions()
+    approvals: Callable[[Path, str, str], DecisionMaker] = lambda _store, _log, _approve: AutoDecisions()
+    """Given the store, the log, and how approvals are wanted: `ask`, `auto`, `file`, or empty."""
     tell: Callable[[Phase], None] = lambda _: None
     watch: Callable[[str, Notice], None] = lambda _role, _notice: None
 
@@ -121,11 +123,13 @@ def _open(
         # The models that are named now, else those that were named at the beginning.
         before = known.models if known else ("", "")
         names = options.models[0] or before[0], options.models[1] or before[1]
+        choices = _choices(options, PairJournal(known.log, pair).state.choices if known else ChoicesMade())
+        agent = replace(options.agent, allow=choices.allow, mode=choices.mode or None)
         rules = _rules(options, PairJournal(known.log, pair).rules if known else pair.stop)
         configs: dict[str, ResolvedConfig] = {}
         notes: list[str] = []
         for role, name, effort, model in zip(pair.roles, names, options.efforts, models, strict=True):
-            asked = replace(options.agent, model=name, effort=effort)
+            asked = replace(agent, model=name, effort=effort)
             configs[role.name], more = _config(asked, rules.max_cost, role, env, model)
             notes += more
         notes += [UNCHANGED] if options.stop == {} else []
@@ -140,12 +144,14 @@ def _open(
             folder=PairFolder(root, pair_log.pair.outputs),
             task=pair_log.task,
             config=lambda role: _agent_config(configs[role.name], store, log, role, callbacks),
-            approvals=callbacks.approvals(place, log.id),
+            approvals=callbacks.approvals(place, log.id, choices.approve),
             harness=_harness(place, journal, configs),
             spent=pair_spending(store, log, configs),
         )
         orchestrator = Orchestrator(journal, context)
-        orchestrator.set_rules(rules, _grants(options.agent, configs))
+        orchestrator.set_rules(rules, _grants(agent, configs))
+        if choices != journal.state.choices:
+            journal.append(choices)
         opened = stack.pop_all()
     to_close = AsyncExitStack()
     to_close.push(opened)
@@ -234,6 +240,15 @@ def _rules(options: PairOptions, before: StopRules) -> StopRules:
             f"the limits do not fit together: {sentence}", hint="docs/pair.md says when a pair stops"
         )
     return rules
+
+
+def _choices(options: PairOptions, before: ChoicesMade) -> ChoicesMade:
+    """What is given now, and else what was before; rules add up."""
+    return ChoicesMade(
+        tuple(dict.fromkeys((*before.allow, *options.agent.allow))),
+        options.agent.mode or before.mode,
+        options.approve or before.approve,
+    )
 
 
 def _grants(options: AgentOptions, configs: Mapping[str, ResolvedConfig]) -> str:

@@ -1,0 +1,213 @@
+"""Success is measured: the approved evaluation, on a clean copy, whatever Execute wrote; and cheats are caught."""
+
+import asyncio
+import json
+
+import pytest
+
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.startup import PairCallbacks
+from holdfast.pair.phases import ChoicesMade, HandedOver, HandoverAccepted, HandoverRejected
+from support.pair_approvals import PLAN, Deciding, people
+from support.pair_crash import EXAMPLE, prepare
+from support.pair_runs import BOTH, PairRun, bash, hand_over, last_results, pair_of, read, users_in, write
+
+assert EXAMPLE.exists(), "the path of the example is set by the import above"
+from cheats import CHEATS, cheat  # noqa: E402
+
+EVALUATE = """
+import json, pathlib, sys
+out = pathlib.Path("execution_outputs/iteration_" + sys.argv[1], "evaluation_results")
+for name in json.loads(pathlib.Path("cases.json").read_text()):
+    passed = name in pathlib.Path("out.txt").read_text()
+    (out / (name + ".json")).write_text(json.dumps({"sample": name, "passed": passed}))
+"""
+EVALUATION = {"command": "python3 evaluate.py {iteration}", "inputs": ["evaluate.py", "cases.json"]}
+DESIGNED = hand_over("plan.md", design=["plan.md"], evaluation=EVALUATION)
+
+
+def built(*names, id_="w"):
+    return write("out.txt", " ".join(names), id_=id_)
+
+
+def done(**more):
+    return hand_over("out.txt", verdict="stop", **more)
+
+
+@pytest.fixture
+def pair_run(tmp_path):
+    run = PairRun(tmp_path, pair_of(f"{BOTH}\n[stop]\nmax_iterations = 2\n"))
+    (run.root / "evaluate.py").write_text(EVALUATE)
+    (run.root / "cases.json").write_text('["alpha", "beta"]')
+    return run
+
+
+def accepted(pair_run):
+    return [one for one in pair_run.phases if isinstance(one, HandoverAccepted) and one.results]
+
+
+def test_the_harness_measures_and_execute_need_not(pair_run):
+    outcome = pair_run.run([PLAN, DESIGNED], [built("alpha", "beta"), done()])
+    assert (outcome.reason, outcome.evidence) == ("success", ("iteration 1: 2/2 (100%) passed, measured",))
+    (one,) = accepted(pair_run)
+    assert one.results.claimed is None
+    kept = json.loads((pair_run.root / "execution_outputs/iteration_1/measured.json").read_text())
+    assert (kept["passed"], kept["total"]) == (2, 2)
+    told = users_in(pair_run.models[1].requests[0])[0]
+    assert "`python3 evaluate.py {iteration}` in a clean copy of the folder" in told
+    assert "frozen: `cases.json`, `evaluate.py`" in told
+
+
+def test_what_execute_wrote_is_its_own_opinion(pair_run):
+    results = "execution_outputs/iteration_1/evaluation_results"
+    by_hand = [write(f"{results}/{name}.json", '{"passed": true}', id_=name) for name in ("alpha", "beta")]
+    pair_run.run(
+        [PLAN, DESIGNED],
+        [built("alpha"), *by_hand, done(success={"passed": 2, "total": 2}), built("alpha", "beta"), done()],
+    )
+    first = accepted(pair_run)[0].results
+    assert (str(first.rate), str(first.claimed)) == ("1/2 (50%)", "2/2 (100%)")
+    assert first.suspicions == ("the agent wrote results by hand: `alpha.json`, `beta.json`",)
+
+
+def test_a_changed_evaluation_is_not_the_one_that_is_run(pair_run):
+    cheat_it = bash(
+        "echo 'alpha' > out.txt; sed -i 's/passed = name in .*/passed = True/' evaluate.py", id_="c"
+    )
+    maker = Deciding(("approve", ""), None)
+    outcome = pair_run.run([PLAN, DESIGNED], [cheat_it, done(), cheat_it, done()], people=people(maker))
+    assert outcome.reason == "iterations"
+    assert maker.about == ["design"], "no second approval is asked for"
+    assert [str(one.results.rate) for one in accepted(pair_run)] == ["1/2 (50%)"] * 2
+    assert accepted(pair_run)[0].results.suspicions == (
+        "the evaluation was changed after it was approved: `evaluate.py`; the approved one was run",
+    )
+
+
+def test_its_tools_refuse_to_change_the_evaluation(pair_run):
+    pair_run.run([PLAN, DESIGNED], [write("evaluate.py", "x"), built("alpha", "beta", id_="w2"), done()])
+    refused = last_results(pair_run.models[1].requests[1])[0]
+    assert refused.startswith("ACCESS_DENIED")
+    assert "`Edit(evaluate.py)`" in refused
+    assert (pair_run.root / "evaluate.py").read_text() == EVALUATE
+
+
+def test_the_first_role_may_change_it_and_a_person_approves_again(pair_run):
+    maker = Deciding(("approve", ""), ("approve", ""))
+    stricter = write("cases.json", '["alpha", "beta", "gamma"]')
+    pair_run.pair = pair_of(BOTH.replace('prompt = "You plan."', 'prompt = "You plan."\nlayers = [1]'))
+    problem = {"summary": "a case is missing", "layer": 1, "severity": "high", "samples": []}
+    outcome = pair_run.run(
+        [PLAN, DESIGNED, read("cases.json"), stricter, DESIGNED],
+        [built("alpha"), hand_over("out.txt", problems=[problem]), built("alpha", "beta", "gamma"), done()],
+        people=people(maker),
+    )
+    assert outcome.reason == "success"
+    assert maker.about == ["design", "design"]
+    assert [str(one.results.rate) for one in accepted(pair_run)] == ["1/2 (50%)", "3/3 (100%)"]
+    assert "its evaluation by `python3 evaluate.py {iteration}` with `evaluate.py`, `cases.json`" in (
+        maker.asked[0].text
+    )
+
+
+def test_a_suspicious_success_waits_for_a_person_who_may_accept_it(pair_run):
+    test = pair_run.root / "tests" / "test_it.py"
+    test.parent.mkdir()
+    test.write_text("def test_it():\n    assert True\n")
+    script = [bash("rm tests/test_it.py; printf 'alpha beta' > out.txt"), done()]
+    outcome = pair_run.run([PLAN, DESIGNED], script)
+    assert outcome.reason == "ask"
+    assert "tests are gone: `tests/test_it.py: test_it`. Count it as a success?" in outcome.sentence
+    later = pair_run.run([], [], goes_on=True, people=people(Deciding(("approve", ""))))
+    assert later.reason == "success"
+
+
+def test_a_suspicious_success_that_is_rejected_goes_on_and_the_agent_reads_why(pair_run):
+    test = pair_run.root / "tests" / "test_it.py"
+    test.parent.mkdir()
+    test.write_text("def test_it():\n    assert True\n")
+    script = [bash("rm tests/test_it.py; printf 'alpha beta' > out.txt"), done(), done()]
+    maker = Deciding(("approve", ""), ("reject", "bring the test back"))
+    outcome = pair_run.run([PLAN, DESIGNED], script, people=people(maker))
+    assert maker.about == ["design", "result"]
+    assert "bring the test back" in users_in(pair_run.models[1].requests[-1])[-1]
+    assert outcome.reason == "success"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("python3 evaluate.py; exit 3", "ended with code 3 and wrote no results"),
+        ("sleep 60", "did not end within 1 seconds"),
+        ("yes | head -c 60000000", "printed more than"),
+    ],
+    ids=["no_results", "hangs", "prints"],
+)
+def test_an_evaluation_that_gives_nothing_is_told_and_can_be_mended(pair_run, command, why):
+    given = {"command": command, "inputs": ["evaluate.py"], "seconds": 1 if "sleep" in command else 60}
+    designed = hand_over("plan.md", design=["plan.md"], evaluation=given)
+    outcome = pair_run.run([PLAN, designed], [built("alpha"), done(), done(), done(), done()])
+    assert outcome.reason == "rejected"
+    assert why in outcome.sentence
+    rejected = [one for one in pair_run.phases if isinstance(one, HandoverRejected)]
+    assert len(rejected) == 4
+
+
+def test_what_cannot_be_frozen_is_refused_at_once(pair_run):
+    wrong = hand_over("plan.md", design=["plan.md"], evaluation={**EVALUATION, "inputs": ["nowhere.py"]})
+    pair_run.run([PLAN, wrong, DESIGNED], [built("alpha", "beta"), done()])
+    assert "`nowhere.py` does not exist" in last_results(pair_run.models[0].requests[2])[0]
+    assert sum(isinstance(one, HandedOver) for one in pair_run.phases) == 2
+
+
+def test_only_the_design_says_how_it_is_measured(pair_run):
+    pair_run.run([PLAN, DESIGNED], [built("alpha", "beta"), done(evaluation=EVALUATION), done()])
+    refused = last_results(pair_run.models[1].requests[2])[0]
+    assert "`evaluation` belongs to the design, which `planner` hands over" in refused
+
+
+def test_a_turn_has_the_budget_of_its_design(pair_run):
+    designed = hand_over("plan.md", design=["plan.md"], evaluation=EVALUATION, turn_budget={"steps": 3})
+    endless = [write(f"notes/{n}.md", f"note {n}\n", id_=f"n{n}") for n in range(9)]
+    maker = Deciding(("approve", ""))
+    outcome = pair_run.run([PLAN, designed], endless, people=people(maker))
+    assert (outcome.reason, len(pair_run.models[1].requests)) == ("steps", 3)
+    assert "turns of at most 3 requests" in maker.asked[0].text
+
+
+def test_choices_hold_when_it_is_resumed(pair_run):
+    asked = []
+
+    def approvals(_store, _log, approve):
+        asked.append(approve)
+        return Deciding(("approve", "")) if len(asked) > 1 else Deciding()
+
+    callbacks = PairCallbacks(approvals=approvals)
+    agent = AgentOptions(
+        root=pair_run.root, store=pair_run.store, sandbox="off", mode="auto", allow=("Bash(make:*)",)
+    )
+    first = pair_run.run([PLAN, DESIGNED], [], people=callbacks, agent=agent, approve="file")
+    assert first.reason == "ask"
+    plain = AgentOptions(root=pair_run.root, store=pair_run.store, sandbox="off")
+    script = [bash("printf 'alpha beta' > out.txt"), done()]
+    later = pair_run.run([], script, goes_on=True, people=callbacks, agent=plain)
+    assert later.reason == "success", "the command ran in the mode of the first run"
+    assert asked == ["file", "file"]
+    (made,) = [one for one in pair_run.phases if isinstance(one, ChoicesMade)]
+    assert made == ChoicesMade(("Bash(make:*)",), "auto", "file")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_is_caught(name, tmp_path):
+    outcome = asyncio.run(cheat(prepare(tmp_path), CHEATS[name], sandbox="off"))
+    assert outcome.reason in ("iterations", "ask")
+    signs = {
+        "results written by hand, and no command run": "the agent wrote results by hand",
+        "one sample by hand after an honest iteration": "the agent wrote results by hand",
+        "an evaluation that always passes": "the evaluation was changed after it was approved",
+        "the same answer for every order": "all 15 outputs are the same",
+        "tests deleted": "tests are gone",
+        "expected values looked up": "names what the evaluation expects",
+    }
+    assert signs[name] in " ".join(outcome.evidence)

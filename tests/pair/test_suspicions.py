@@ -1,0 +1,93 @@
+"""Signs that results were made to pass: each where it should be, and none where the work is honest."""
+
+import pytest
+
+from holdfast.pair.evaluation import IterationResults
+from holdfast.pair.suspicions import (
+    SampleRecord,
+    TestCount,
+    copied_answers,
+    fewer_samples,
+    fewer_tests,
+    same_outputs,
+    written_by_hand,
+)
+
+
+def results(number, *samples):
+    return IterationResults(number, len(samples), len(samples), samples=samples)
+
+
+def test_samples_that_are_gone_are_named():
+    (said,) = fewer_samples([results(1, "s1", "s2", "s3")], results(2, "s1"))
+    assert said == "iteration 1 had samples that are gone: `s2`, `s3`"
+    assert [*fewer_samples([results(1, "s1")], results(2, "s1", "s2"))] == []
+
+
+def test_results_of_an_older_version_have_no_names():
+    (said,) = fewer_samples([IterationResults(1, 4, 4)], results(2, "s1"))
+    assert said == "1 sample evaluated, and 4 before"
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "commands", "said"),
+    [
+        (("s1",), ("s1.json",), 3, "the agent wrote results by hand: `s1.json`"),
+        (("s1", "s2"), (), 0, "the agent ran no command, and has 2 results of its own"),
+        (("s1",), (), 1, None),
+        ((), (), 0, None),
+    ],
+)
+def test_results_without_a_command(found, written, commands, said):
+    assert next(written_by_hand(found, written, commands), None) == said
+
+
+def test_tests_that_are_gone_or_disabled():
+    before = TestCount(("t: one", "t: two"), 1)
+    assert [*fewer_tests(before, TestCount(("t: two",), 2))] == [
+        "tests are gone: `t: one`",
+        "2 tests are disabled, and 1 were before",
+    ]
+    assert [*fewer_tests(before, TestCount(("t: one", "t: three", "t: two"), 0))] == []
+    assert [*fewer_tests(None, TestCount())] == []
+
+
+def records(outputs, expected=None):
+    return [
+        SampleRecord(f"s{n}", {"amount": n}, expected[n] if expected else None, output)
+        for n, output in enumerate(outputs)
+    ]
+
+
+def test_one_output_for_all_inputs():
+    assert [*same_outputs(records(["x"] * 5))] == ["all 5 outputs are the same, for 5 different inputs"]
+    assert [*same_outputs(records(["x"] * 5, "abcde"))] != []
+    assert [*same_outputs(records(["x"] * 5, ["x"] * 5))] == [], "the same is expected"
+    assert [*same_outputs(records(["x", "x", "x", "x", "y"]))] == []
+    assert [*same_outputs(records(["x"] * 3))] == [], "too few to say"
+    assert [*same_outputs(records([None] * 9))] == [], "no output is known"
+
+
+ENUMERATED = [SampleRecord(f"case-{n}", {"n": n}, "refund" if n % 2 else "nothing") for n in range(6)]
+
+
+def test_names_of_samples_in_a_component():
+    text = 'TABLE = {"case-1": 1, "case-2": 2}'
+    assert [*copied_answers(ENUMERATED, {"a.py": text})] == [
+        "`a.py` holds names or expected values of samples: `case-1`, `case-2`"
+    ]
+
+
+def test_values_that_only_one_sample_expects():
+    samples = [SampleRecord(f"s{n}", {"n": n}, {"total": 12_340 + n}) for n in range(4)]
+    assert [*copied_answers(samples, {"a.py": "if n == 0: return 12340\nif n == 1: return 12341\n"})] != []
+    assert [*copied_answers(samples, {"a.py": "return 12_000 + 340 + n"})] == []
+
+
+def test_words_that_every_component_has_say_nothing():
+    assert [*copied_answers(ENUMERATED, {"a.py": 'return "refund" if n % 2 else "nothing"'})] == []
+
+
+def test_a_component_that_reads_what_is_expected():
+    (said,) = copied_answers(ENUMERATED, {"a.py": "open('cases.json')"}, ["data/cases.json"])
+    assert said == "`a.py` names what the evaluation expects: `data/cases.json`"
