@@ -21,7 +21,7 @@ from holdfast.messages import (
 )
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.recorded_sessions import RecordedSessions
-from holdfast.viewer.sent import LAYER_KINDS, Basis, PlacedBlock, SentBlock
+from holdfast.viewer.sent import LAYER_KINDS, Basis, PlacedBlock, SentBlock, place_block
 from holdfast.views.transcript import Step
 
 FIRST_WORDS = 140
@@ -78,15 +78,15 @@ def window_of(
     """The blocks of a request from the `first` on, at `most` so many. With `words`, only those that have
     these in their text, in capital letters or small."""
     sought = words.casefold()
-    window, request = history.window(number), history.requests[number - 1]
-    found: Sequence[int] = range(len(window))
+    blocks, request = history.blocks(number), history.requests[number - 1]
+    found: Sequence[int] = range(len(blocks))
     if sought:
-        found = [at for at in found if sought in message_text(window[at].block.message).casefold()]
-    starts = [*accumulate((placed.block.tokens for placed in window), initial=request.layers[0])]
-    rows = [
-        _block_row(at, window[at], cache_state(window[at], starts[at], request.cached))
-        for at in found[first : first + most]
-    ]
+        found = [at for at in found if sought in message_text(blocks[at].message).casefold()]
+    starts = [*accumulate((block.tokens for block in blocks), initial=request.layers[0])]
+    rows = []
+    for at in found[first : first + most]:
+        placed = place_block(request, at, blocks[at])
+        rows.append(_block_row(at, placed, cache_state(placed, starts[at], request.cached)))
     return {"number": number, "total": len(found), "first": first, "blocks": rows}
 
 
@@ -116,7 +116,7 @@ def _block_row(at: int, placed: PlacedBlock, cache: str) -> Json:
 
 
 def reading_of(history: RequestHistory, number: int, at: int) -> Json:
-    return block_reading(history, history.window(number)[at].block)
+    return block_reading(history, history.blocks(number)[at])
 
 
 def block_reading(history: RequestHistory, block: SentBlock) -> Json:

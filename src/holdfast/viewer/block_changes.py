@@ -31,6 +31,8 @@ def compare_blocks(before: Sequence[SentBlock], after: Sequence[SentBlock]) -> l
     """The changes in the order of reading: what left is where it was."""
     # The beginning that both share is most of them: it changes nothing, and is passed over.
     start = same_start(before, after)
+    if start == len(before):
+        return [BlockChange("entered", -1, at) for at in range(start, len(after))]
     places = {key: at for at, key in enumerate(_identities(after[start:]), start)}
     pairs = [(at, places[key]) for at, key in enumerate(_identities(before[start:]), start) if key in places]
     partners = {later: earlier for earlier, later in pairs}
@@ -78,7 +80,7 @@ def _identities(blocks: Sequence[SentBlock]) -> list[Hashable]:
         else:
             origin = (block.kind, block.entry, block.name)
         number = seen.get(origin, 0)
-        found.append((origin, number))
+        found.append((origin, number) if number else origin)
         seen[origin] = number + 1
     return found
 

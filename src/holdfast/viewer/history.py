@@ -38,7 +38,7 @@ from holdfast.viewer.sent import (
     SentBlock,
     SentRequest,
     SideRequest,
-    place_blocks,
+    place_block,
 )
 from holdfast.views.transcript import FrozenTranscript, Item
 
@@ -114,7 +114,8 @@ class RequestHistory:
 
     def window(self, number: int) -> list[PlacedBlock]:
         """The blocks of a request, numbered from 1, in the order sent."""
-        return place_blocks(self.requests[number - 1], self.blocks(number))
+        request = self.requests[number - 1]
+        return [place_block(request, at, block) for at, block in enumerate(self.blocks(number))]
 
     def blocks(self, number: int) -> Sequence[SentBlock]:
         """The same without their places."""

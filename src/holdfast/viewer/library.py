@@ -3,6 +3,7 @@
 Rule: reads only. A history is made when it is first asked for; the last few are kept, and grow with their logs.
 """
 
+import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -28,6 +29,10 @@ from holdfast.views import path
 
 KEPT = 6
 """Histories that are kept; that of ten thousand requests takes tens of megabytes."""
+
+
+LONG = 2_000
+"""Requests from which on a history is many objects."""
 
 
 class SessionLibrary:
@@ -93,7 +98,8 @@ class SessionLibrary:
         # By the log itself: a file that has changed is another one.
         key = (log, HistoryChoice(shown, profile, budget))
         with self._lock:
-            if key not in self._histories:
+            is_new = key not in self._histories
+            if is_new:
                 self._histories[key] = FollowedHistory(
                     log, key[1], lookup=self._lookup, load_profile=self._load_profile
                 )
@@ -102,7 +108,10 @@ class SessionLibrary:
             self._histories.move_to_end(key)
             followed = self._histories[key]
         # Without the lock: a long log takes a while, and other sessions need not wait for it.
-        return followed.current()
+        history = followed.current()
+        if is_new and len(history.requests) >= LONG:
+            _spare_collector()
+        return history
 
     def redacted(self, id_: str) -> "SessionLibrary":
         """The sessions of one log without secrets. A store on disk has none; what was read into memory is read
@@ -150,6 +159,14 @@ class SessionLibrary:
         log = self._log(id_)
         choice, entries = HistoryChoice(shown, profile, budget), log.entries()
         return plan_history(log, entries, path(entries), choice, self._load_profile)
+
+
+def _spare_collector() -> None:
+    """Leave all that was read out of later garbage collections: to go through a history of ten thousand requests
+    takes a tenth of a second, in which no page gets an answer. What was left out before is looked at once more."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _row(info: LogInfo) -> ListedSession:

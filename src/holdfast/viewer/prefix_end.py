@@ -31,7 +31,9 @@ def prefix_end(
     """How many blocks and tokens both begin with, and in `words` what comes then. `is_whole`: the later request
     begins with all of the earlier one, but for what is rebuilt each time."""
     earlier, later = (history.requests[number - 1] for number in numbers)
-    same = same_start([block.message for block in before], [block.message for block in after])
+    # Blocks first: most are the same objects, and those need no look at their messages.
+    same = same_start(before, after)
+    same += same_start(*([block.message for block in blocks[same:]] for blocks in (before, after)))
     tools = tools_change(*(history.transcript(number).tools for number in numbers))
     shared = 0 if tools else earlier.layers[0] + sum(block.tokens for block in after[:same])
     if tools:

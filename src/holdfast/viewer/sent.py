@@ -4,7 +4,6 @@ Rule: values only. Tokens are ours, so that all requests of a session are counte
 is beside them.
 """
 
-from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -116,13 +115,7 @@ def layer_of(block: SentBlock, round_start: int) -> LayerKind:
             return "steps" if 0 <= block.position < round_start else "round"
 
 
-def place_blocks(request: SentRequest, blocks: Sequence[SentBlock]) -> list[PlacedBlock]:
-    return [
-        PlacedBlock(
-            block,
-            layer_of(block, request.round_start),
-            request.step - block.step if block.step else 0,
-            at < request.same_blocks,
-        )
-        for at, block in enumerate(blocks)
-    ]
+def place_block(request: SentRequest, at: int, block: SentBlock) -> PlacedBlock:
+    """The block that is number `at` of a request."""
+    age = request.step - block.step if block.step else 0
+    return PlacedBlock(block, layer_of(block, request.round_start), age, at < request.same_blocks)

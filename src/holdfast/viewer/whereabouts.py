@@ -5,6 +5,7 @@ covers; whether either has the same words is for the reader of their text to say
 """
 
 from bisect import bisect_right
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
@@ -26,25 +27,34 @@ class WindowPlace(Struct, frozen=True, gc=False):
 
 
 class Whereabouts:
-    """All places of one request."""
+    """All places of one request. An index is made when it is first needed: most comparisons need none."""
 
     def __init__(self, history: RequestHistory, number: int) -> None:
         self.transcript = history.transcript(number)
         self.blocks = history.blocks(number)
         self._is_list = history.basis == "list"
-        self._shown: dict[tuple[int, str], int] = {}
-        notes: list[tuple[int, int]] = []
-        self.summary = -1
+
+    @cached_property
+    def summary(self) -> int:
         """The last block of a summary, which is the working state where there is one; -1 where there is none."""
+        return max((at for at, block in enumerate(self.blocks) if block.kind == "summary"), default=-1)
+
+    @cached_property
+    def _shown(self) -> dict[tuple[int, str], int]:
+        """The first block of each item, or of one result of a step."""
+        shown: dict[tuple[int, str], int] = {}
         for at, block in enumerate(self.blocks):
             if block.kind in ("user", "assistant", "result"):
-                self._shown.setdefault((block.position, block.call_id), at)
-            elif block.kind == "note":
-                notes.append((block.position, at))
-            elif block.kind == "summary":
-                self.summary = at
-        self._notes = sorted(notes)
-        self._covered = _covered_position(self.transcript)
+                shown.setdefault((block.position, block.call_id), at)
+        return shown
+
+    @cached_property
+    def _notes(self) -> list[tuple[int, int]]:
+        return sorted((block.position, at) for at, block in enumerate(self.blocks) if block.kind == "note")
+
+    @cached_property
+    def _covered(self) -> int:
+        return _covered_position(self.transcript)
 
     def shown(self, item: Item, call_id: str = "") -> Message | None:
         """An item as the window has it, or one result of a step; None where it has no block of its own."""

@@ -2,14 +2,18 @@
 // The second list of the window's search: texts of the log so far with these words that the window lacks, or shows only in part.
 const leftOut = { own: 0, shown: 0, total: 0 };
 const leftOutPart = (first) => askSession(`requests/${current.at + 1}/left-out?${current.choice}&first=${first}&words=${encodeURIComponent(one("#words").value)}`);
-const showLeftOut = async () => {
-  const own = ++leftOut.own, words = one("#words").value.trim();
-  one("#left-out").hidden = !words;
+const clearLeftOut = () => {
+  leftOut.own++;
+  leftOut.shown = 0;
+  one("#left-out").hidden = !one("#words").value.trim();
+  one("#left-state").textContent = "Searching…";
   one("#left-rows").replaceChildren();
   one("#left-rows").hidden = one("#left-more").hidden = true;
-  if (!words) return;
-  one("#left-state").textContent = "Searching…";
-  leftOut.shown = 0;
+};
+const showLeftOut = async () => {
+  clearLeftOut();
+  const own = leftOut.own;
+  if (!one("#words").value.trim()) return;
   try {
     addLeftOut(await leftOutPart(0), own);
   } catch (error) {

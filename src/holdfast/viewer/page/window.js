@@ -13,7 +13,7 @@ const windowPart = (first) => {
 // Parts are asked for when they come into sight: a long list has tens of thousands of blocks.
 const showWindow = async () => {
   const own = ++asked;
-  guarded(showLeftOut)();
+  clearLeftOut();
   const near = Math.floor(one("#rows").scrollTop / HEIGHT / PART) * PART;
   let found;
   try { found = await windowPart(near); } catch (error) { found = { total: 0, blocks: [], error }; }
@@ -27,6 +27,8 @@ const showWindow = async () => {
   one("#reading").hidden = true;
   if (found.error) one("#matches").textContent = `${found.error.message}.`;
   paintRows();
+  // After the window, which is looked at first: the server would share its time between the two.
+  guarded(showLeftOut)();
 };
 const fetchPart = (place) => {
   const first = Math.floor(place / PART) * PART;
