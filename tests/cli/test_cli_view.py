@@ -11,6 +11,8 @@ import httpx2
 import pytest
 
 from cli.command_line import command
+from holdfast.gateway.settings import REPLACEMENTS
+from holdfast.log import Log
 from holdfast.store import SqliteStore
 from support.free_port import free_port
 from viewer.agent_folders import make_home
@@ -24,6 +26,7 @@ def test_it_serves_the_logs_of_a_store(tmp_path: Path) -> None:
     place = tmp_path / "store.db"
     with SqliteStore(place) as store:
         log = keep(store, "sample", long_work(8, 2))
+        Log.create(store, id=REPLACEMENTS, title="What the gateway sent in place of results")
     before = place.read_bytes()
     program, address, said = serve("--store", place, log)
     base, _, chosen = address.partition("#")

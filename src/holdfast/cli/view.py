@@ -24,6 +24,7 @@ from holdfast.cli.streams import check_writable, note, replace_file, show_activi
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.gateway.access import AccessRules
+from holdfast.gateway.settings import REPLACEMENTS
 from holdfast.lab.kept_evidence import older_evidence
 from holdfast.log import Log
 from holdfast.models.catalogue import load_catalogue, model_lookup
@@ -106,39 +107,46 @@ def command(
     config = load_config(cwd=Path.cwd(), env=os.environ)
     stores, recorded, opened = _sources(ctx, names, format)
     catalogue = load_catalogue(config)
-    library = SessionLibrary(stores, model_lookup(catalogue), _profile, recorded)
+    library = SessionLibrary(stores, model_lookup(catalogue), _profile, recorded, hidden=[REPLACEMENTS])
     if export is not None:
         _write_export(library, opened, request or 0, export)
         return
-    # Imported late: it loads the server.
-    from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
-
     token = _kept_token(store_path(ctx)) if port else secrets.token_urlsafe(24)
-    application = ViewerApplication(
-        library,
-        admission(AccessRules(token)),
-        WhatIfRuns(library, older_evidence),
-        [*catalogue.models.values()],
-    )
-    listening = open_socket(HOST, port)
-    address = gateway_address(HOST, listening.getsockname()[1], token) + "/"
-    if len(opened) == 1:
-        address += f"#/{opened[0]}" + (f"/{request}" if request else "")
+    what_if, models = WhatIfRuns(library, older_evidence), [*catalogue.models.values()]
+    application = ViewerApplication(library, admission(AccessRules(token)), what_if, models)
+    page = f"#/{opened[0]}" + (f"/{request}" if request else "") if len(opened) == 1 else ""
 
-    def say_where() -> None:
+    def say_where(server: str) -> None:
+        address = f"{server}/{token}/{page}"
         if is_child:
             write(f"{address}\n")
             # What a browser prints must not fill a pipe that nobody reads.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         else:
-            refused = counted(len(recorded.refused()), "other file")
-            left_out = f" ({refused} could not be shown)" if recorded.refused() else ""
-            note(f"showing {counted(len(library.rows()), 'session')}{left_out} at {address} (Ctrl-C ends it)")
+            note(f"showing {_shown(library)} at {address} (Ctrl-C ends it)")
         if not no_open:
             # In a thread: a browser may take its time, and asks for the page meanwhile.
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
-    server = Server(application, say_where, application.end_streams)
+    _serve(application, port, say_where, is_child=is_child)
+
+
+def _shown(library: SessionLibrary) -> str:
+    refused = counted(len(library.recorded.refused()), "other file")
+    left_out = f" ({refused} could not be shown)" if library.recorded.refused() else ""
+    return f"{counted(len(library.rows()), 'session')}{left_out}"
+
+
+def _serve(
+    application: ViewerApplication, port: int, say_where: Callable[[str], None], *, is_child: bool
+) -> None:
+    """Serve until it is ended; `say_where` gets the address of the server once it has started."""
+    # Imported late: it loads the server.
+    from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
+
+    listening = open_socket(HOST, port)
+    address = gateway_address(HOST, listening.getsockname()[1], "")
+    server = Server(application, lambda: say_where(address), application.end_streams)
     if is_child:
         # What the program that started it does comes first.
         os.nice(5)

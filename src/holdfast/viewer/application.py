@@ -17,7 +17,7 @@ from holdfast.messages import Json
 from holdfast.models.catalogue import ModelEntry
 from holdfast.viewer.answers import reading_of, refused_of, timeline_of, window_of
 from holdfast.viewer.comparison import comparison_of
-from holdfast.viewer.export import ExportChoice, export_view, page_file
+from holdfast.viewer.export import TAGS, ExportChoice, export_view, page_file
 from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.live import EVENT_STREAM, TOO_MANY, LiveSessions
@@ -40,18 +40,13 @@ class Admission(Struct, frozen=True):
 
 Admit = Callable[[Mapping[str, str], bytes], Admission]
 
-SCRIPTS = (
-    "common timeline base sessions session window comparison source left_out remembered money what_if export "
-    "live route"
-).split()
-"""In the order that the page loads them."""
+KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 FILES = {
     "": ("page.html", "text/html; charset=utf-8"),
-    **{name: (name, "text/css; charset=utf-8") for name in ("common.css", "style.css")},
-    "icon.svg": ("icon.svg", "image/svg+xml"),
-    **{f"{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in SCRIPTS},
+    **{tag[2]: (tag[2], KINDS[tag[2].rpartition(".")[2]]) for tag in TAGS.finditer(page_file("page.html"))},
 }
+"""What may be asked for: the page, and the files that its head names."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "

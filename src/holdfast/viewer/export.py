@@ -28,7 +28,8 @@ MOST_BYTES = 4_000_000
 
 ALL = 1 << 40
 
-_TAGS = re.compile(r'<(?:link rel="(icon|stylesheet)" href|script src)="([\w.-]+)"(?:>| defer></script>)\n')
+TAGS = re.compile(r'<(?:link rel="(icon|stylesheet)" href|script src)="([\w.-]+)"(?:>| defer></script>)\n')
+"""The files of the page, as its head names them: the kind of a link, and the name."""
 
 
 class ExportedView(Struct, frozen=True):
@@ -200,7 +201,7 @@ def page_file(name: str) -> str:
 def _page(data: Mapping[str, Json]) -> str:
     """The page with its files in place, and the answers at its end."""
     source = page_file("page.html")
-    tags = list(_TAGS.finditer(source))
+    tags = list(TAGS.finditer(source))
     icon = b64encode(page_file("icon.svg").encode()).decode()
     style = "\n".join(page_file(tag[2]) for tag in tags if tag[1] == "stylesheet")
     script = "\n".join(page_file(tag[2]) for tag in tags if not tag[1])
@@ -216,6 +217,6 @@ def _page(data: Mapping[str, Json]) -> str:
         f'<script type="application/json" id="answers">{embedded(data)}</script>\n<script>{script}</script>\n'
     )
     before, after = (
-        _TAGS.sub("", source).replace("</body>", f"{end}</body>").split('<meta charset="utf-8">\n', 1)
+        TAGS.sub("", source).replace("</body>", f"{end}</body>").split('<meta charset="utf-8">\n', 1)
     )
     return f'{before}<meta charset="utf-8">\n{head}{after}'

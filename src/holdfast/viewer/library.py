@@ -6,7 +6,7 @@ Rule: reads only. A history is made when it is first asked for; the last few are
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from holdfast.errors import InputError, NotFound
@@ -42,9 +42,12 @@ class SessionLibrary:
         lookup: ModelLookup,
         load_profile: ProfileLoader,
         recorded: RecordedSessions | None = None,
+        hidden: Collection[str] = (),
     ) -> None:
+        """`hidden` are ids of logs that are no sessions, and not listed."""
         self._stores = stores
         self.recorded = recorded or RecordedSessions(())
+        self._hidden = hidden
         self._lookup = lookup
         self._load_profile = load_profile
         self._histories: OrderedDict[tuple[Log, HistoryChoice], FollowedHistory] = OrderedDict()
@@ -55,8 +58,12 @@ class SessionLibrary:
 
     def rows(self) -> list[ListedSession]:
         """All sessions, the most recently used first."""
-        rows = [_row(info) for store in self._stores for info in store.logs()] + self.recorded.rows()
-        return sorted(rows, key=lambda row: row.last_at or row.at or 0.0, reverse=True)
+        stored = (info for store in self._stores for info in store.logs() if info.head.id not in self._hidden)
+        return sorted(
+            [*map(_row, stored), *self.recorded.rows()],
+            key=lambda row: row.last_at or row.at or 0.0,
+            reverse=True,
+        )
 
     @property
     def is_live(self) -> bool:
