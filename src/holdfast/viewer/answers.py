@@ -19,6 +19,7 @@ from holdfast.messages import (
     ToolCall,
     UserPart,
 )
+from holdfast.numbers import grouped
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.recorded_sessions import RecordedSessions
 from holdfast.viewer.sent import LAYER_KINDS, Basis, PlacedBlock, SentBlock, place_block
@@ -52,7 +53,7 @@ def timeline_of(history: RequestHistory, first: int = 0) -> Json:
         "first": first,
         "basis": history.basis,
         "shown": SHOWN[history.basis],
-        "remark": history.remark,
+        "remark": " ".join(filter(None, (history.remark, _shortened_words(history)))),
         "profile": "" if history.basis == "list" else history.profile.name,
         "budget": 0 if history.basis == "list" else history.profile.window,
         "kinds": LAYER_KINDS,
@@ -60,6 +61,7 @@ def timeline_of(history: RequestHistory, first: int = 0) -> Json:
         "tokens": [request.tokens for request in requests],
         "cached": [request.cached for request in requests],
         "reported": [request.usage.prompt if request.usage else 0 for request in requests],
+        "removed": [request.removed for request in requests],
         "is_reported": [int(request.is_reported) for request in requests],
         "dollars": [request.dollars for request in requests],
         "at": [request.at for request in requests],
@@ -70,6 +72,14 @@ def timeline_of(history: RequestHistory, first: int = 0) -> Json:
             (request.number, mark.kind, mark.text[:400]) for request in requests for mark in request.marks
         ],
     }
+
+
+def _shortened_words(history: RequestHistory) -> str:
+    shortened = sum(request.removed > 0 for request in history.requests)
+    if not shortened:
+        return ""
+    requests = f"{grouped(shortened)} of the {grouped(len(history.requests))} requests"
+    return f"The gateway sent large results shorter than they are here, in {requests}."
 
 
 def window_of(

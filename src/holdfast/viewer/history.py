@@ -41,9 +41,12 @@ from holdfast.viewer.sent import (
     place_block,
 )
 from holdfast.views.transcript import FrozenTranscript, Item
+from holdfast.wire.foreign_json import count
 
 GATEWAY = "gateway"
 """The source of logs that the gateway recorded."""
+REQUEST = "request"
+"""The kind of the gateway's remark about a request, which comes after its reply."""
 
 SHRUNK = 0.7
 """A prompt below this share of the one before was cut by the client, whether it said so or not."""
@@ -93,6 +96,7 @@ class RequestHistory:
         self._marks: list[RequestMark] = []
         self._reported = 0
         """Prompt tokens of the last request, as the provider counted them."""
+        self._awaits_account = False
         for entry in entries:
             self.add(entry)
 
@@ -108,6 +112,8 @@ class RequestHistory:
             self._add_request(entry, event)
         elif isinstance(event, UsageReported):
             self._add_usage(event)
+        elif isinstance(event, Noted) and event.kind == REQUEST:
+            self._add_account(event)
         else:
             self._marks += marks_of(event)
         self._walk.add(entry)
@@ -175,6 +181,7 @@ class RequestHistory:
         # Last: another thread that sees the request may ask for its contents.
         self.requests.append(request)
         self._marks = []
+        self._awaits_account = True
 
     def _add_usage(self, event: UsageReported) -> None:
         """Usage that came after its reply, or that of a request which is no step. A preview has neither."""
@@ -197,6 +204,13 @@ class RequestHistory:
         self.requests[-1] = replace(
             last, cached=price.cached, is_reported=True, usage=event.usage, dollars=price.dollars
         )
+
+    def _add_account(self, event: Noted) -> None:
+        """What the gateway did to the last request. A request without a reply is none of ours, but has one too."""
+        if self.basis == "list" and self._awaits_account:
+            self._awaits_account = False
+            removed = count(event.data.get("removed"))
+            self.requests[-1] = replace(self.requests[-1], removed=removed)
 
 
 def marks_of(event: Event) -> list[RequestMark]:

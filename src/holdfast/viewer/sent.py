@@ -63,8 +63,8 @@ class SentRequest(Struct, frozen=True, gc=False):
     provider's usage where `is_reported`, else what the request has in common with the one before. `dollars` is None
     where the model has no price. Blocks from `round_start` on belong to the current round.
 
-    The last three are what an estimate is made of: tokens in common with the request before, tokens of the reply,
-    and the seconds since the request before, None without a clock."""
+    `common`, `completion` and `idle` are what an estimate is made of: tokens in common with the request before,
+    tokens of the reply, and the seconds since the request before, None without a clock."""
 
     number: int
     entry: str
@@ -84,6 +84,8 @@ class SentRequest(Struct, frozen=True, gc=False):
     common: int = 0
     completion: int = 0
     idle: float | None = None
+    removed: int = 0
+    """Tokens that the gateway sent less than the client's list has, by its own account."""
 
 
 class SideRequest(Struct, frozen=True, gc=False):

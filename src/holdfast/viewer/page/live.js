@@ -87,7 +87,7 @@ const takeSessions = async () => {
 
 // --- the session: new columns of the timeline, and the newest request where it is followed
 
-const COLUMNS = ["tokens", "cached", "reported", "is_reported", "dollars", "at", "step", "model"];
+const COLUMNS = ["tokens", "cached", "reported", "removed", "is_reported", "dollars", "at", "step", "model"];
 let isTaking = false, isMore = false;
 const takeRequests = async () => {
   isMore = true;
