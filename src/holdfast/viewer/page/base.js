@@ -1,9 +1,12 @@
 "use strict";
 // What all parts of the page share.
 const when = (at) => at ? new Date(at * 1000).toLocaleString() : "";
+// Characters that have no shape, or turn around what follows them, stand there by their number. Only a whole text, in a `pre`, keeps them.
+const visible = (words) => String(words).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+  (sign) => `⟨U+${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 const make = (name, words = "", kind = "") => {
   const node = document.createElement(name);
-  node.textContent = words;
+  node.textContent = visible(words);
   if (kind) node.className = kind;
   return node;
 };
@@ -17,6 +20,11 @@ const fillText = (box, text) => {
   rest.addEventListener("click", () => { box.textContent = text; box.focus(); });
   box.append("\n", rest);
 };
+const marked = (text) => {
+  const node = make("mark");
+  node.textContent = text;
+  return node;
+};
 const clip = (text, most) => text.length > most ? `${text.slice(0, most)}…` : text;
 const ask = async (path) => {
   if (kept) return keptAnswer(path);
@@ -27,7 +35,7 @@ const ask = async (path) => {
   return value;
 };
 const state = (words, isWrong = false) => {
-  one("#state").textContent = words;
+  one("#state").textContent = visible(words);
   one("#state").hidden = !words;
   one("#state").classList.toggle("wrong", isWrong);
 };

@@ -85,7 +85,7 @@ const readChange = async (row, line) => {
   const [was, now] = await Promise.all([block(comparison.earlier, row.before), block(comparison.later, place)]);
   for (const other of document.querySelectorAll("#compare-rows [aria-current]")) other.removeAttribute("aria-current");
   line.setAttribute("aria-current", "true");
-  one("#compare-title").textContent = [`${row.kind}: ${CHANGES[row.what]}`, row.tool || row.name, row.step && `step ${row.step}`].filter(Boolean).join(", ");
+  one("#compare-title").textContent = visible([`${row.kind}: ${CHANGES[row.what]}`, row.tool || row.name, row.step && `step ${row.step}`].filter(Boolean).join(", "));
   one("#compare-was-title").textContent = `In request ${grouped(comparison.earlier)}${was ? "" : ": not there"}`;
   one("#compare-now-title").textContent = `In request ${grouped(comparison.later)}${row.after >= 0 ? "" : row.where ? `: ${row.where}` : ": not there"}`;
   showSides(was ? was.seen : "", now ? now.seen : "", was && now && row.after >= 0);
@@ -102,7 +102,7 @@ const showSides = (was, now, isMarked) => {
   while (last < most - first && old[old.length - 1 - last] === fresh[fresh.length - 1 - last]) last++;
   const fill = (box, lines) => {
     const end = lines.length - last, between = lines.slice(first, end).join("\n");
-    box.replaceChildren(lines.slice(0, first).map((text) => `${text}\n`).join(""), make("mark", between), lines.slice(end).map((text) => `\n${text}`).join(""));
+    box.replaceChildren(lines.slice(0, first).map((text) => `${text}\n`).join(""), marked(between), lines.slice(end).map((text) => `\n${text}`).join(""));
   };
   fill(one("#compare-was"), old); fill(one("#compare-now"), fresh);
 };

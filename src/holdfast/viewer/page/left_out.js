@@ -33,7 +33,7 @@ const addLeftOut = (found, own) => {
 };
 const leftOutLine = (row) => {
   const [before, match, after] = row.excerpt, text = make("span", "", "first");
-  text.append(before, make("mark", match), after);
+  text.append(visible(before), make("mark", match), visible(after));
   const label = [row.step ? `step ${row.step}` : "user message", row.tool && `result of ${row.tool}`].filter(Boolean).join(", ");
   return sourceLine({ ...row, words: one("#words").value, sources: [{ entry: row.entry, label }] },
     [make("span", row.kind, "what"), text, make("span", [row.tool, row.step ? `step ${grouped(row.step)}` : ""].filter(Boolean).join(", "), "step"), make("span", row.where, `where ${row.presence}`)]);

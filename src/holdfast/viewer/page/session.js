@@ -62,9 +62,9 @@ const showSession = async (wanted, number, panel) => {
     if (current.id) one("#compare-with").reset();
     current.id = wanted;
     current.data = null;
-    const title = clip(row.title || row.id, 400);
+    const title = visible(clip(row.title || row.id, 400));
     one("#title").textContent = title;
-    one("#where").textContent = [clip(row.source, 60), row.place || row.id].join(" · ");
+    one("#where").replaceChildren(make("bdi", clip(row.source, 60)), " · ", make("bdi", row.place || row.id));
     document.title = `${title} · Holdfast view`;
     one("#choice").reset(); enable();
     await load("");
@@ -119,7 +119,8 @@ const sayChosen = () => {
   const cached = data.tokens[at] ? Math.round(data.cached[at] / data.tokens[at] * 100) : 0;
   const words = `Request ${grouped(at + 1)} of ${grouped(count())}, step ${data.step[at]}: ${grouped(data.tokens[at])} tokens, `
     + `${data.is_reported[at] ? `${grouped(data.reported[at])} by the provider's count, ${cached}% of them from the cache` : `${cached}% from the cache by estimate`}, ${dollars(data.dollars[at])}`
-    + `${data.models[data.model[at]] ? `, ${data.models[data.model[at]]}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
+    + `${data.removed[at] ? `, sent ${grouped(data.removed[at])} tokens shorter than shown` : ""}`
+    + `${data.models[data.model[at]] ? `, ${visible(data.models[data.model[at]])}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
   // A screen reader would say the same again.
   if (one("#now").textContent !== words) one("#now").textContent = words;
   timeline.select(at, words);

@@ -24,8 +24,8 @@ const showList = async (file = null) => {
   const own = ++round;
   one("#session").hidden = true;
   one("#where").textContent = "";
-  one("#sessions-title").textContent = file ? `Sessions in ${file.title}` : "Sessions";
-  document.title = file ? `${file.title} · Holdfast view` : "Holdfast view";
+  one("#sessions-title").replaceChildren(...(file ? ["Sessions in ", make("bdi", file.title)] : ["Sessions"]));
+  document.title = file ? `${visible(file.title)} · Holdfast view` : "Holdfast view";
   state("Loading sessions…");
   const path = file ? `sessions/${encodeURIComponent(file.id)}/inside` : "sessions";
   const [sessions, refused] = await Promise.all([ask(path), ask("refused")]);
@@ -121,8 +121,8 @@ const fill = (line, row) => {
   const words = [clip(session.source, 60), clip(modelOf(row), 60), known ? grouped(known.steps) : "", known && known.tokens ? short(known.tokens) : "",
     known && known.dollars !== null ? dollars(known.dollars) : "", share === null ? "" : `${Math.round(share * 100)}%`,
     known ? grouped(known.folds + known.compactions) : "", when(SORT_KEYS.last(row))];
-  words.forEach((word, at) => { line.cells[at + 1].textContent = word; });
-  if (row.why) line.cells[2].textContent = row.why;
+  words.forEach((word, at) => { line.cells[at + 1].textContent = visible(word); });
+  if (row.why) line.cells[2].textContent = visible(row.why);
 };
 // Figures are read one session after the other, as long as the list is shown.
 const readFigures = async (wanted, own) => {

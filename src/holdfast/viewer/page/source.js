@@ -25,7 +25,7 @@ const fillMarked = (box, text, words) => {
   let at = 0;
   box.replaceChildren();
   for (const [start, end] of findWords(text, words)) {
-    box.append(text.slice(at, start), make("mark", text.slice(start, end)));
+    box.append(text.slice(at, start), marked(text.slice(start, end)));
     at = end;
   }
   box.append(text.slice(at));

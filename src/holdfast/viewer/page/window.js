@@ -72,7 +72,7 @@ const blockLine = (block, place) => {
   line.append(kind, make("span", block.tool, "tool"), make("span", block.step ? `step ${block.step}` : "", "step"), size,
     level, make("span", ageOf(block), "age"), make("span", block.cache, "cache"), make("span", block.words, "first"));
   const about = [block.kind, block.tool, block.step && `step ${block.step}, ${ageOf(block)}`, `${grouped(block.tokens)} tokens`, level.textContent, block.cache];
-  line.setAttribute("aria-label", `${about.filter(Boolean).join(", ")}: ${block.words}`);
+  line.setAttribute("aria-label", visible(`${about.filter(Boolean).join(", ")}: ${block.words}`));
   line.addEventListener("click", () => { chosen = place; paintRows(); guarded(read)(); });
   return line;
 };
@@ -85,7 +85,7 @@ const read = async () => {
   const found = await askSession(`requests/${at + 1}/blocks/${block.at}?${choice}`);
   if (id !== current.id || at !== current.at || choice !== current.choice || blocks[chosen]?.at !== block.at) return;
   const about = [found.tool, found.step && `step ${found.step}`, levelOf(found, found.cuts.length), `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
-  one("#reading-title").textContent = `${found.kind}: ${about}`;
+  one("#reading-title").textContent = visible(`${found.kind}: ${about}`);
   fillText(one("#seen"), found.seen);
   fillText(one("#original"), found.original || "");
   one("#beside").hidden = found.original === null;
