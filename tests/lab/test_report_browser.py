@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.lab.report import write_html
-from holdfast.lab.report.window import folds_in
+from holdfast.lab.report.window import MOST_ROWS, folds_in
 from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
@@ -284,7 +284,7 @@ def test_labels_in_the_curve_are_inside_it_and_apart(seen):
             assert max(aside, above) > -HALO, (name, other)
 
 
-def test_without_scripts_everything_but_the_windows_is_still_there(browser, address):
+def test_without_scripts_everything_is_still_there_and_windows_are_tables(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
@@ -293,7 +293,23 @@ def test_without_scripts_everything_but_the_windows_is_still_there(browser, addr
     assert page.locator(".picture > summary:visible").count() == len(SAMPLE.pictures)
     assert "tokens read from the cache" in page.locator(".picture .told:visible").inner_text()
     assert not page.locator("#timeline").is_visible()
+    picture = SAMPLE.pictures[int(page.locator(".picture[open]").get_attribute("data-at"))]
+    rows = page.locator(".picture[open] tbody tr:visible")
+    assert 1 < rows.count() <= MOST_ROWS
+    shown = {int(row.replace(",", "")) for row in rows.locator("td:first-of-type").all_inner_texts()}
+    assert max(shown) == max(moment.tokens for moment in picture.moments)
+    missed = rows.locator("td:nth-last-of-type(2)").all_inner_texts()
+    assert sum(map(int, missed)) == sum(moment.hard - moment.held for moment in picture.moments)
+    folds = rows.locator("td:last-of-type").all_inner_texts()
+    assert sum(map(int, folds)) == len(folds_in(picture.moments))
+    known = rows.count()
+    page.locator(".picture:not([open]) > summary").first.click()
+    assert page.locator(".picture[open] tbody tr:visible").count() > known
     context.close()
+
+
+def test_with_scripts_there_is_no_table_beside_a_window(visit):
+    assert visit().locator(".picture table").count() == 0
 
 
 def test_print_shows_all_budgets_on_white_paper(visit):

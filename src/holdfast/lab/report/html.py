@@ -1,7 +1,7 @@
 """The report as one HTML page: charts to look at, tables to check them by.
 
 Rule: the page is data and a template. Here is the data; `page.html` is what it fills. The page needs nothing but
-itself; without its script it still shows everything but the windows, of which it then has a sentence each.
+itself; without its script it still shows everything, with a table in place of each drawing of a window.
 """
 
 import re

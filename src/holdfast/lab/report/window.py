@@ -16,6 +16,8 @@ from holdfast.numbers import counted, grouped
 
 FOLD_SHARE = 0.1
 """A fold: more than this share of the request before was dropped or changed."""
+MOST_ROWS = 40
+"""Rows of a picture's table, for a page whose script does not run."""
 COLOURS = ("system", "summary", "steps", "round", "tail", "rules", "notes", "tools")
 """Of layers, as `common.css` names them."""
 OURS = {"stable": "system", "summary": "summary", "window": "steps", "round": "round", "tail": "tail"}
@@ -109,9 +111,32 @@ def _picture(picture: Picture, colours: Mapping[str, str]) -> Data:
         "of": figures.plain(picture.recording),
         "summary": _summary(picture),
         "keys": bool(layers),
+        "table": _table(picture, layers),
         "layers": [{"layer": figures.plain(name, 40), "colour": colours[name]} for name in layers],
         "by_role": bool(layers) and _is_by_role(picture),
     }
+
+
+def _table(picture: Picture, layers: Sequence[str]) -> Data:
+    """The picture in numbers. Of many requests, the largest of each few: what its columns would show."""
+    moments = picture.moments
+    step = max(-(-len(moments) // MOST_ROWS), 1)
+    folds = set(folds_in(moments))
+    rows = []
+    for start in range(0, len(moments), step):
+        part = range(start, min(start + step, len(moments)))
+        largest = max(part, key=lambda at: moments[at].tokens)
+        shown = moments[largest]
+        sizes = [shown.tokens, shown.cached, *(shown.layers.get(name, 0) for name in layers)]
+        rows.append(
+            {
+                "request": grouped(largest + 1),
+                "cells": [grouped(size) for size in sizes],
+                "missed": grouped(sum(moments[at].hard - moments[at].held for at in part)),
+                "folds": grouped(len(folds.intersection(part))),
+            }
+        )
+    return {"every": step if step > 1 else None, "rows": rows}
 
 
 def _is_by_role(picture: Picture) -> bool:
