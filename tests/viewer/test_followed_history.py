@@ -1,5 +1,7 @@
 """A log that is followed is shown as if it had been read at once, whatever is appended to it."""
 
+import gc
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,8 @@ from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.packing.profile import CODE
 from holdfast.store import MemoryStore
 from holdfast.viewer.answers import timeline_of, window_of
-from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.history import GATEWAY
+from holdfast.viewer.library import LONG, SessionLibrary
 
 LOOKUP = model_lookup(load_catalogue())
 KNOWN, UNKNOWN = "claude-opus-4-5", "some-model"
@@ -108,3 +111,20 @@ def test_a_history_grows_and_is_made_again_only_where_it_must_be():
     assert rewound is not folded
     assert rewound.requests == []
     assert len({history.id for history in made}) == 4
+
+
+def test_garbage_collections_pass_over_a_long_history():
+    store = MemoryStore()
+    short, long = (Log.create(store, source=GATEWAY) for _ in range(2))
+    for log, steps in ((short, 3), (long, LONG)):
+        log.append_all([UserSaid((Text("Go."),)), *[AssistantReplied((Text("Done."),), KNOWN)] * steps])
+    shown = library(store)
+    assert len(shown.history(short.id).requests) == 3
+    assert gc.get_freeze_count() == 0
+    try:
+        requests = shown.history(long.id).requests
+        assert len(requests) == LONG
+        assert gc.get_freeze_count() > LONG
+        assert not any(one is requests for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
