@@ -11,6 +11,7 @@ from holdfast.messages import SystemMessage, Text, ToolMessage, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
+from holdfast.redaction.kingfisher import _load
 from holdfast.terminal.cards import format_progress
 from holdfast.terminal.event_view import update_progress
 from holdfast.terminal.interface import CallCard, TaskProgress
@@ -128,6 +129,24 @@ def test_tasks_side_by_side_have_their_own_cards(tmp_path):
             shown = terminal.text()
             assert shown.index("Task look at a") < shown.index("Report on a") < shown.index("Task look at b")
             assert all(card.work and card.work.step == 1 for card in cards(terminal))
+
+    driven(work())
+
+
+@pytest.mark.slow
+def test_the_scanner_for_secrets_is_loaded_off_the_event_loop(tmp_path):
+    """It takes seconds on a busy machine. Loaded in the middle of a run, it made the screen stand still."""
+    key = "sk-" + "".join("aZ3kQ9xT7bLm2WpR"[n * 7 % 16] for n in range(40))
+    terminal = Terminal(tmp_path, [call("Bash", command=f"echo {key}")], "Done.", mode="auto")
+    _load.cache_clear()
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Go")
+            await terminal.until(pilot, lambda: cards(terminal))
+            assert _load.cache_info().currsize == 1, "before the first request"
+            await terminal.idle(pilot)
 
     driven(work())
 

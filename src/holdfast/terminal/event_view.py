@@ -7,6 +7,7 @@ finished is marked, not hidden. What sub-agents of a sub-agent spend is counted 
 import re
 import time
 from collections.abc import Callable, Iterable
+from copy import copy
 
 from holdfast.agents.notices import (
     FoldMade,
@@ -255,8 +256,11 @@ class EventView:
         card = self._tasks.get(told.log)
         if card is None or card.work is None:
             return
+        before = copy(card.work)
         update_progress(card.work, told.notice, self._bill)
-        self._display.change(card)
+        if card.work != before:
+            # Most notices are pieces of a reply, of which the card shows nothing.
+            self._display.change(card)
         if isinstance(told.notice, Replied | CallFinished):
             self._display.refresh_figures()
 

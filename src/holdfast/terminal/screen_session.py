@@ -4,6 +4,7 @@ Rule: it is loaded in a thread after the first paint; nothing that is painted fi
 """
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import get_args
 
@@ -22,6 +23,7 @@ from holdfast.errors import ConfigError
 from holdfast.messages import Usage, joined_text
 from holdfast.models.catalogue import request_cost
 from holdfast.packing.folding.trigger import estimate_request
+from holdfast.redaction import kingfisher_problem
 from holdfast.store import SqliteStore
 from holdfast.terminal.cards import describe_call
 from holdfast.terminal.event_view import EventView, earlier_pieces, spent_with
@@ -54,6 +56,7 @@ async def open_screen_session(
     session = AgentScreenSession(display)
     opened = await make(options, approver=session, responder=session, watch=session.watch)
     await asyncio.to_thread(session.attach, opened)
+    threading.Thread(target=kingfisher_problem, daemon=True).start()
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)
         session.notes = (*session.notes, OFFER)
@@ -115,6 +118,9 @@ class AgentScreenSession:
         return [(command.usage, command.about) for command in COMMANDS.values()]
 
     async def say(self, text: str) -> End:
+        # Whatever is recorded is searched for secrets. Loading that takes seconds on a busy machine, and the screen
+        # would stand still if it happened in the middle of a run.
+        await asyncio.to_thread(kingfisher_problem)
         return self._ended(await self.coding.say(text))
 
     async def continue_run(self) -> End:

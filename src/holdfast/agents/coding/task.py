@@ -112,7 +112,9 @@ def task_tool(parent: ParentAgent) -> Tool:
 
     async def work(arguments: TaskArguments, _workspace: Workspace) -> ToolResult:
         async with parallel, writing if arguments.writes else nullcontext():
-            return await SubAgent(arguments, parent, asking).run()
+            # Off the event loop: files are read, and a terminal must go on painting.
+            agent = await asyncio.to_thread(SubAgent, arguments, parent, asking)
+            return await agent.run()
 
     return TypedTool(TASK_TOOL, TaskArguments, prompt_beside(__file__), work, is_read_only=True)
 
@@ -180,7 +182,8 @@ class SubAgent:
         except asyncio.CancelledError:
             return self._report(Stop("interrupted", "it was interrupted"))
         finally:
-            self._tool_state.close()
+            # Looks through all processes of the machine.
+            await asyncio.to_thread(self._tool_state.close)
 
     def _report(self, end: End) -> ToolResult:
         steps = self._session.window.transcript.steps
