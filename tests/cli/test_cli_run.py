@@ -229,7 +229,7 @@ def test_an_answer_that_never_fits_has_its_own_code(root, schema):
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
 )
 def test_a_signal_leaves_a_log_that_can_be_continued(root, number, code):
-    slow = says(call("Bash", "b", command="touch begun; sleep 30"))
+    slow = says(call("Bash", "b", command="echo so far; touch begun; sleep 30"))
     with serving(slow, says("I see.")) as server:
         running = start(root, server, "-p", "Wait.", "--mode", "auto", "--json")
         done = killed(running, (root / "begun").exists, number)
@@ -237,7 +237,8 @@ def test_a_signal_leaves_a_log_that_can_be_continued(root, number, code):
         again = here(server, "--continue", "-p", "Well?", "--json")
     assert again.json["log"] == done.json["log"]
     result = next(m for m in bodies(server)[1]["messages"] if m["role"] == "tool")
-    assert "cancelled" in result["content"] or "interrupted" in result["content"]
+    assert "(interrupted before it ended, with all it started)" in result["content"]
+    assert result["content"].endswith("so far"), "what it had printed is kept"
 
 
 @pytest.mark.slow
@@ -255,6 +256,32 @@ def test_a_signal_while_the_model_writes_keeps_what_came(root):
     replied = bodies(server)[1]["messages"][2]
     assert replied["role"] == "assistant"
     assert "The first half. And more.".startswith(replied["content"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_stream_has_what_a_command_prints_and_the_end_of_a_job(root, partial):
+    waits = "until [ -e {} ]; do sleep 0.02; done"
+    job = call("Bash", "j", command=waits.format("go"), run_in_background=True)
+    command = call("Bash", "c", command="touch begun; echo so far; " + waits.format("on"))
+    with serving(says(job), says(command), says("Done.")) as server:
+        more = ["--partial"] if partial else []
+        running = start(root, server, "-p", "Go.", "--mode", "auto", "--stream-json", *more)
+        lines = []
+        assert running.stdout is not None
+        while not lines or lines[-1]["type"] != "end":
+            lines.append(json.loads(running.stdout.readline()))
+            # Each waits for the line of the one before.
+            if lines[-1]["type"] == ("output" if partial else "call"):
+                (root / "go").touch()
+            elif lines[-1]["type"] == "job_ended":
+                (root / "on").touch()
+        running.communicate(timeout=60)
+    told = [line for line in lines if line["type"] in ("output", "job_ended")]
+    printed = {"v": 1, "type": "output", "id": "c", "text": "so far\n", "lines": 1, "bytes": 7}
+    ended = {"v": 1, "type": "job_ended", "call": "j", "id": "b1", "command": job.arguments["command"]}
+    ended |= {"exit_code": 0, "sentence": "Exit code: 0, 0 lines, 0 bytes"}
+    assert told == ([printed, ended] if partial else [ended])
 
 
 PATIENT = """

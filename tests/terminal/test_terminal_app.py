@@ -8,7 +8,7 @@ from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.options import AgentOptions
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
-from holdfast.messages import Text, Thinking, joined_text
+from holdfast.messages import Text, Thinking, ToolMessage, joined_text
 from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import ModelReply, ReplyCompleted, TextDelta
 from holdfast.terminal.app import AgentApp
@@ -340,20 +340,27 @@ def test_ctrl_d_leaves_only_an_empty_box(tmp_path):
 
 
 def test_a_tool_that_runs_is_ended_by_escape(tmp_path):
-    terminal = Terminal(tmp_path, [call("Bash", command="sleep 60")], "Never.", mode="auto")
+    terminal = Terminal(tmp_path, [call("Bash", command="echo so far 请; sleep 60")], "I see.", mode="auto")
 
     async def work():
         async with terminal.app.run_test() as pilot:
             await terminal.ready(pilot)
             await terminal.say(pilot, "Sleep")
-            await terminal.until(pilot, lambda: any(c.state == "running" for c in cards(terminal)))
-            await terminal.until(pilot, lambda: "▸ Bash sleep 60" in terminal.text())
+            await terminal.until(pilot, lambda: "▸ Bash echo so far" in terminal.text())
+            await terminal.until(pilot, lambda: "│ so far 请" in terminal.text())
             await pilot.press("escape")
             await terminal.idle(pilot)
+            assert "│ so far 请" in terminal.text(), "what it had printed stays on its card"
+            await terminal.say(pilot, "Well?")
+            await terminal.until(pilot, lambda: "I see." in terminal.text())
 
     driven(work())
-    assert cards(terminal)[0].state == "uncertain"
-    assert terminal.events(ToolReturned)[0].error
+    assert cards(terminal)[0].state == "interrupted"
+    (result,) = terminal.events(ToolReturned)
+    assert result.parts[0].text.startswith("Exit code: 143 (interrupted before it ended")
+    assert result.parts[0].text.endswith("\nso far 请")
+    read = [m for m in terminal.model.requests[-1].messages if isinstance(m, ToolMessage)]
+    assert "so far 请" in str(read)
 
 
 @pytest.mark.slow

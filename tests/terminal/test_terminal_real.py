@@ -72,13 +72,13 @@ def test_ctrl_c_ends_a_command_and_twice_leaves_without_colour(tmp_path):
         codes = {int(code) for found in painted for code in found.split(";") if code}
         assert codes <= {0, 1, 2, 3, 4, 7, 22, 23, 24, 27, 39, 49}, "styles, and no colour"
         screen.press("C-c")
-        screen.shows("uncertain")
+        screen.shows("■ Bash sleep 60  interrupted")
         screen.type("not sent")
         screen.shows("not sent")
         screen.press("C-c")
         screen.press("C-c")
         assert screen.code == 0
-    assert events(tmp_path, ToolReturned)[0].error
+    assert "(interrupted before it ended" in events(tmp_path, ToolReturned)[0].parts[0].text
     kept = [json.loads(line) for line in (tmp_path / "store.db.prompts").read_text().splitlines()]
     assert kept == ["Sleep", "not sent"]
 
@@ -113,6 +113,43 @@ def test_killed_in_the_middle_of_a_command_and_resumed(tmp_path):
         first, second = (seen.json["messages"] for seen in server.requests if seen.method == "POST")
     assert second[: len(first) - 1] == first[:-1], "what was sent is sent again"
     assert "uncertain, and it was not run again" in json.dumps(second)
+
+
+@pytest.mark.slow
+def test_output_is_seen_while_it_comes_and_kept_after_escape_and_a_resume(tmp_path):
+    root = repository(tmp_path)
+    command = "seq -f 'row %g' 9; printf '进度 10%%\\r进度 20%%'; sleep 60"
+    scripts = [
+        Script(parts=(ToolCall("c1", "Bash", {"command": command}),)),
+        Script(parts=(Text("I see how far it came."),)),
+    ]
+    env = {"HOME": tmp_path, "HOLDFAST_STORE": tmp_path / "store.db", "XDG_CONFIG_HOME": tmp_path}
+    with serving(*scripts) as server:
+        model = f"compatible/test@{server.openai_url}"
+        line = ["env", "-C", root, sys.executable, "-m", "holdfast", "--model", model, "--sandbox", "off"]
+        with terminal(tmp_path, *line, "--mode", "auto", **env) as screen:
+            screen.shows("auto mode")
+            screen.type("Do it")
+            screen.press("Enter")
+            screen.shows("▸ Bash", "│ … 5 earlier lines", "│ row 9", "│ 进度 20%")
+            assert "row 5" not in screen.screen()
+            screen.press("C-o")
+            screen.shows("│ row 1", "│ row 5", "│ 进度 20%")
+            screen.press("Escape")
+            screen.shows("■ Bash", "interrupted", "进度 20%")
+            screen.press("C-d")
+            assert screen.code == 0
+        with terminal(tmp_path, *line, "--continue", **env) as screen:
+            screen.shows("Do it", "■ Bash", "interrupted", "│ 进度 20%")
+            screen.type("Go on")
+            screen.press("Enter")
+            screen.shows("I see how far it came.")
+            screen.press("C-d")
+            assert screen.code == 0
+        said = [seen.json["messages"] for seen in server.requests if seen.method == "POST"][-1]
+    (result,) = (message["content"] for message in said if message["role"] == "tool")
+    assert result.startswith("Exit code: 143 (interrupted before it ended, with all it started)\nrow 1\n")
+    assert "\n进度 20%" in result
 
 
 def agent_pid(folder, screen):

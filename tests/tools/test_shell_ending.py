@@ -105,10 +105,11 @@ def test_cancelling_the_call_ends_the_command(shell, workspace, tmp_path):
         )
         await asyncio.to_thread(written_pids, tmp_path, [*NAMES])
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        return (await task).envelope
 
-    asyncio.run(cancelled())
+    envelope = asyncio.run(cancelled())
+    assert (envelope.status, envelope.data["stopped"]) == ("partial", "cancelled")
+    assert "(interrupted before it ended, with all it started)" in envelope.text
     assert alive(written_pids(tmp_path, NAMES)) == []
     assert run(shell, workspace, "echo on").text == "Exit code: 0\non"
     assert not (tmp_path / "next").exists()

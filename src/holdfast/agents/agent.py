@@ -58,7 +58,7 @@ from holdfast.packing.pack import pack
 from holdfast.recall import RECALL_TOOL
 from holdfast.session import Session
 from holdfast.store import Store
-from holdfast.tools.call import CallFinished, CallGate, CallSettings, CallStarted
+from holdfast.tools.call import CallFinished, CallGate, CallNotice, CallSettings, CallStarted
 from holdfast.tools.permissions.tool_rules import Permissions
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
@@ -326,10 +326,10 @@ class Agent:
         """Run the calls and record each result as it arrives. A `Stop` if the agent goes in circles."""
         recorder = ResultRecorder(self.session, calls, self._kept_data)
 
-        def on_call(notice: CallStarted | CallFinished) -> None:
+        def on_call(notice: CallNotice) -> None:
             if isinstance(notice, CallStarted):
                 current_call.set(notice.call.id)
-            elif not recorder.record(notice):
+            elif isinstance(notice, CallFinished) and not recorder.record(notice):
                 self.interrupt()
             self._notify(notice)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.compaction.compact import Compaction
 from holdfast.events import Folded
 from holdfast.models.model import ModelReply, StreamEvent
-from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.call import CallFinished, CallReported, CallStarted
 
 
 class StepBegan(Struct, frozen=True):
@@ -64,6 +64,7 @@ Notice = (
     | StreamEvent
     | Replied
     | CallStarted
+    | CallReported
     | CallFinished
     | FoldMade
     | SummaryBegan

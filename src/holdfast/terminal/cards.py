@@ -86,6 +86,11 @@ LONGEST = 200_000
 """Lines and characters that an open card shows; the rest is in the log, and the screen stays fast."""
 TAIL = 4
 """Lines of a command's output that are shown at first."""
+LIVE_LINES = 5
+"""Lines of a running command's output that are shown, the last ones."""
+MOST_LIVE = 1_000
+LONGEST_LIVE = 2_000
+"""Lines of a running command that an open card shows, and characters of each."""
 
 SIGNS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "dim"),
@@ -95,6 +100,7 @@ SIGNS: dict[CallState, tuple[str, str]] = {
     "failed": ("✗", "bold $error"),
     "refused": ("✗", "$warning"),
     "uncertain": ("?", "bold $warning"),
+    "interrupted": ("■", "$warning"),
 }
 _MAIN = ("command", "pattern", "path", "url", "query", "id", "name", "description", "prompt", "job")
 
@@ -121,6 +127,10 @@ def describe_call(arguments: Mapping[str, object]) -> str:
 
 def render_card(card: CallCard, width: int, *, is_open: bool) -> Content:
     lines = [_head(card, width)]
+    if card.live:
+        # Painted often, so its lines are not styled one by one.
+        lines += [Content.styled(_live(card, MOST_LIVE if is_open else LIVE_LINES, width - 4), "dim")]
+        return Content("\n").join(lines)
     body = _opened(card) if is_open else _short(card, 3 * width)
     if body is not None and body.plain:
         lines += [Content.assemble(("  │ ", "dim"), line) for line in body.split("\n")]
@@ -140,6 +150,8 @@ def _head(card: CallCard, width: int) -> Content:
         about = f"{about} ({card.written:,} characters)".strip()
     running = f"{time.monotonic() - card.started:.0f} s"
     states = {"running": running, "waiting": "waits for you", "uncertain": "uncertain"}
+    # How long it ran is not in the log.
+    states["interrupted"] = f"interrupted {format_seconds(card.seconds) if card.seconds else ''}".rstrip()
     took = states.get(card.state) or (format_seconds(card.seconds) if card.seconds >= 0.1 else "")
     room = width - len(card.name) - 4 - (len(took) + 2 if took else 0)
     tail = (f"  {took}" if took else "", "dim")
@@ -163,6 +175,15 @@ def _short(card: CallCard, widest: int) -> Content | None:
         tail = [truncate(line, widest) for line in printed[first:][-TAIL:] if line.strip()]
         content += [Content.styled(line, "dim") for line in tail]
     return Content("\n").join(content)
+
+
+def _live(card: CallCard, most: int, width: int) -> str:
+    """The last lines of what a command has printed so far, each on a row of its own."""
+    last = card.live.rstrip("\n").rsplit("\n", most)[-most:]
+    lines = [truncate(sanitize(line[:LONGEST_LIVE]), width) for line in last]
+    if left := max(0, card.live_lines - len(lines)):
+        lines = [f"… {counted(left, 'earlier line')}", *lines]
+    return "\n".join(f"  │ {line}" for line in lines)
 
 
 def format_progress(work: TaskProgress, width: int) -> str:

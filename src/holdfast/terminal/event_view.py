@@ -45,7 +45,7 @@ from holdfast.terminal.interface import (
 )
 from holdfast.terminal.safe_text import one_line
 from holdfast.terminal.status_line import format_tokens
-from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.call import CallFinished, CallReported, CallStarted, JobEnded, LiveOutput
 
 PriceOf = Callable[[Usage], float | None]
 """Dollars for a usage; None where the price is not known."""
@@ -77,6 +77,7 @@ def spent_with(notice: Notice, bill: PriceOf) -> list[tuple[Usage | None, float 
 
 DENIED = ("ACCESS_DENIED", "The user denied")
 _FAILED_EXIT = re.compile(r"Exit code: [1-9]")
+_INTERRUPTED = re.compile(r"Exit code: \d+ \(interrupted ")
 SUMMARIZED = "earlier work was summarized."
 
 
@@ -84,7 +85,10 @@ def _finish_card(card: CallCard, parts: tuple[UserPart, ...], shown: str, *, is_
     """Fill a card with the result of its call."""
     card.full = joined_text(parts)
     card.shown = shown or card.full
-    if not is_error:
+    card.live = ""
+    if card.name == "Bash" and _INTERRUPTED.match(card.full):
+        card.state = "interrupted"
+    elif not is_error:
         has_failed = card.name == "Bash" and _FAILED_EXIT.match(card.full)
         card.state = "failed" if has_failed else "done"
     elif is_uncertain(card.full):
@@ -176,6 +180,15 @@ class EventView:
                 card = self._card(call)
                 card.state, card.started = "running", time.monotonic()
                 self._display.change(card)
+            case CallReported(call=call, news=LiveOutput(text=text, lines=lines)):
+                card = self._card(call)
+                card.live, card.live_lines = text, lines
+                self._display.change(card)
+            case CallReported(news=JobEnded() as ended):
+                self._display.add(
+                    NotePiece(f"{ended.id} has ended: {one_line(ended.command)}\n{ended.sentence}")
+                )
+                self._display.refresh_figures()
             case CallFinished(call=call, result=result):
                 card = self._card(call)
                 _finish_card(card, result.parts, result.shown, is_error=result.is_error)

@@ -17,8 +17,8 @@ from holdfast.errors import HoldfastError
 from holdfast.events import ApprovalScope
 
 Tone = Literal["quiet", "plain", "warning", "error"]
-CallState = Literal["writing", "waiting", "running", "done", "failed", "refused", "uncertain"]
-"""Of a call: the model writes it, it waits for its turn or a person, it runs, or it ended in one of four ways."""
+CallState = Literal["writing", "waiting", "running", "done", "failed", "refused", "uncertain", "interrupted"]
+"""Of a call: the model writes it, it waits for its turn or a person, it runs, or it ended in one of five ways."""
 
 
 class UserPiece(Struct):
@@ -65,6 +65,10 @@ class CallCard(Struct):
     written: int = 0
     """Characters of arguments received so far."""
     work: TaskProgress | None = None
+    live: str = ""
+    """The end of what a command has printed while it runs."""
+    live_lines: int = 0
+    """How many lines it has printed."""
 
     @property
     def is_over(self) -> bool:

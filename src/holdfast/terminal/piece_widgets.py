@@ -182,7 +182,7 @@ class CardWidget(PieceWidget, can_focus=True):
 
     @property
     def can_open(self) -> bool:
-        return self.piece.is_over
+        return self.piece.is_over or bool(self.piece.live)
 
     def content_at(self, width: int) -> Content:
         return render_card(self.piece, width, is_open=self.is_open)

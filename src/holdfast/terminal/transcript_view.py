@@ -64,8 +64,11 @@ class TranscriptView(VerticalScroll):
 
     def change(self, piece: Piece) -> None:
         """Repaint a piece, together with what else changed in the same moment."""
-        if id(piece) not in self._entries or not self.is_running:
+        entry = self._entries.get(id(piece))
+        if entry is None or not self.is_running:
             return  # what comes after the screen is gone needs no timer
+        if isinstance(entry, CardWidget) and entry.is_open and entry.piece.live:
+            return  # `tick` paints it: laying out a thousand lines takes a while
         if not self._stale:
             self.set_timer(PAUSE, self._repaint)
         self._stale[id(piece)] = piece

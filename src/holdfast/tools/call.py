@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -40,8 +41,43 @@ class CallFinished(Struct, frozen=True):
     seconds: float
 
 
-CallListener = Callable[[CallStarted | CallFinished], None]
+class LiveOutput(Struct, frozen=True):
+    """What a running command has printed so far: its end, from the beginning of a line, and how much there is."""
+
+    text: str
+    lines: int
+    size: int
+
+
+class JobEnded(Struct, frozen=True):
+    """A background job is over; `sentence` says how."""
+
+    id: str
+    command: str
+    exit_code: int
+    sentence: str
+
+
+class CallReported(Struct, frozen=True):
+    """News of a call between its start and its end, or of the job that it left running."""
+
+    call: ToolCall
+    news: LiveOutput | JobEnded
+
+
+CallNotice = CallStarted | CallReported | CallFinished
+CallListener = Callable[[CallNotice], None]
 """**Contract:** is told of every finished call exactly once, also of those that were refused or interrupted."""
+
+
+def unreported(_: LiveOutput | JobEnded) -> None:
+    """Nobody listens."""
+
+
+report_news: ContextVar[Callable[[LiveOutput | JobEnded], None]] = ContextVar(
+    "report_news", default=unreported
+)
+"""How the call that runs reports news. **Contract:** called on the loop's own thread, with little at a time."""
 
 
 class CallSettings(Struct, frozen=True):

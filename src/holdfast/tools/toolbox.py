@@ -23,12 +23,15 @@ from holdfast.tools.call import (
     CallFinished,
     CallGate,
     CallListener,
+    CallNotice,
+    CallReported,
     CallSettings,
     CallStarted,
     cancel_task,
     describe_exception,
     not_started_result,
     replace_surrogates,
+    report_news,
     run_call,
 )
 from holdfast.tools.envelope import ToolError, ToolResult, error_result
@@ -163,6 +166,7 @@ class Toolbox:
         async with beside:
             started = self._clock()
             one.tell(CallStarted(one.call))
+            report_news.set(lambda news: one.tell(CallReported(one.call, news)))
             answer = await self._guarded(tool, one.call)
             self._finish(one, answer.result, self._clock() - started)
             if answer.is_cancelled:
@@ -203,7 +207,7 @@ class _Running(Struct):
     listener: CallListener | None = None
     result: ToolResult | None = None
 
-    def tell(self, news: CallStarted | CallFinished) -> None:
+    def tell(self, news: CallNotice) -> None:
         if self.listener is None:
             return
         try:

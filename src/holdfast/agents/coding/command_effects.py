@@ -196,8 +196,12 @@ class TrackedBash:
             raise
         if result.is_error:
             return result
-        after = await self._detector.scan(root)
-        effects = await asyncio.to_thread(self._detector.compare, workspace, before, after)
+        if result.envelope.data.get("stopped") == "cancelled":
+            # There is little time to answer an interruption.
+            effects = CommandEffects(self._detector.step())
+        else:
+            after = await self._detector.scan(root)
+            effects = await asyncio.to_thread(self._detector.compare, workspace, before, after)
         data = {**result.envelope.data, **msgspec.to_builtins(effects)}
         self._note(effects)
         shown = ", ".join(filter(None, (result.shown, _summary(effects))))

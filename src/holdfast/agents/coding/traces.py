@@ -26,9 +26,12 @@ from holdfast.events import Noted
 from holdfast.messages import Json, ToolCall
 from holdfast.models.model import RetryScheduled, TextDelta, ThinkingDelta
 from holdfast.store.event_redaction import Redactor, redact_event
-from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.call import CallFinished, CallReported, CallStarted, JobEnded, LiveOutput
 
 VERSION = 1
+
+MOST_LIVE = 4_000
+"""Characters of the output of a running command in a line, the last ones."""
 
 JsonLine = dict[str, Json]
 
@@ -44,6 +47,8 @@ def notice_line(notice: Notice) -> JsonLine | None:
             return {**said, "stop": reply.stop, "model": reply.model, "usage": usage, "dollars": dollars}
         case CallStarted(call=call):
             return {"type": "call", **_call(call)}
+        case CallReported(call=call, news=JobEnded() as ended):
+            return {"type": "job_ended", "call": call.id, **msgspec.to_builtins(ended)}
         case CallFinished():
             return _finished(notice)
         case RetryScheduled(seconds=seconds, reason=reason):
@@ -93,6 +98,8 @@ def piece_line(notice: Notice) -> JsonLine | None:
             return {"type": "text", "text": text}
         case ThinkingDelta(text=text):
             return {"type": "thinking", "text": text}
+        case CallReported(call=call, news=LiveOutput(text=text, lines=lines, size=size)):
+            return {"type": "output", "id": call.id, "text": text[-MOST_LIVE:], "lines": lines, "bytes": size}
     return None
 
 

@@ -4,9 +4,12 @@ Rule: the first line is the exit code. Every command that ran is a success of th
 the tool itself could not do is an error. A breaker never opens because tests fail.
 """
 
+import asyncio
 import re
 import signal
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Literal
 
@@ -14,9 +17,10 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.access import MEANINGS, Access
+from holdfast.tools.call import JobEnded, LiveOutput, report_news
 from holdfast.tools.envelope import Envelope, ToolResult, build_result, tool_result
-from holdfast.tools.shell.command_output import ShownOutput, excerpt, whole
-from holdfast.tools.shell.running_command import CommandEnding
+from holdfast.tools.shell.command_output import CommandOutput, ShownOutput, clean_output, excerpt, whole
+from holdfast.tools.shell.running_command import CommandEnding, ShellJob
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -55,7 +59,14 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
     if arguments.run_in_background:
         return _started(arguments, workspace, shell)
     access = shell.access
-    job, ending, moved = await shell.run(arguments.command, workspace, seconds=arguments.timeout)
+    tell = report_news.get()
+    job, ending, moved = await shell.run(
+        arguments.command,
+        workspace,
+        seconds=arguments.timeout,
+        printed=lambda output: tell(live_output(output)),
+    )
+    job.is_end_read = True
     output, trouble = job.output, job.output.trouble
     is_large = output.size > shell.limits.text_bytes
     ended = exit_words(ending, arguments.timeout)
@@ -78,7 +89,9 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
         how = f'BashOutput shows what it prints, BashStop ends it: `id` "{job.id}"'
         head.insert(2, f"(Still running: {names}. {how}.)")
         data |= {"still_running": list(ending.left), "job": job.id}
-    printed = await excerpt(output, job.id) if is_large else whole(output)
+    # There is little time to answer an interruption: nothing is searched for.
+    is_searched = ending.why != "cancelled"
+    printed = await excerpt(output, job.id, is_searched=is_searched) if is_large else whole(output)
     if (
         ending.code
         and shell.sandbox.state == "holds"
@@ -129,6 +142,7 @@ def explain_refusal(
 
 def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> ToolResult:
     job = shell.start(arguments.command, workspace)
+    _report_end(job)
     text = f'Running in the background as "{job.id}". BashOutput shows what it prints, BashStop ends it.'
     data: dict[str, Json] = {
         "command": job.command[:LONGEST_NAMED],
@@ -139,6 +153,37 @@ def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> To
     return tool_result(text, f"in the background: {job.id}", data=data)
 
 
+LIVE_BYTES = 64_000
+"""Bytes of the output of a running command that observers get, the last ones."""
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]{0,64}+[ -/]{0,8}+|\][^\x07\x1b\n]{0,4096}+\x1b?)?\Z")
+"""The beginning of an escape sequence whose end has not arrived yet."""
+
+
+def live_output(output: CommandOutput) -> LiveOutput:
+    """The end of an output that still grows, each line in its last state."""
+    size = output.size
+    data = output.read(max(0, size - LIVE_BYTES), size)
+    if size > LIVE_BYTES and b"\n" in data:
+        data = data.partition(b"\n")[2]
+    # Without half a character at the end: the rest of it is on its way.
+    text = getincrementaldecoder("utf-8")("replace").decode(data)
+    return LiveOutput(clean_output(_UNFINISHED.sub("", text).encode()), output.lines, size)
+
+
+def _report_end(job: ShellJob) -> None:
+    """Report the end of a background job to the observers of the call that started it."""
+    loop, tell = asyncio.get_running_loop(), report_news.get()
+
+    def ended(_: object) -> None:
+        if ending := job.ending:
+            sentence = f"{exit_words(ending)}, {job.size_words}"
+            # In the job's thread: the loop may be closed by now.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(tell, JobEnded(job.id, job.command, ending.code, sentence))
+
+    job.ended.add_done_callback(ended)
+
+
 def exit_words(ending: CommandEnding, seconds: float = 0.0) -> str:
     """How a command ended: its exit code, and in brackets what the code does not say."""
     words = {
@@ -146,7 +191,8 @@ def exit_words(ending: CommandEnding, seconds: float = 0.0) -> str:
         "timeout": f"stopped {f'after its time limit of {seconds:g} s' if seconds else 'at its time limit'}, with "
         "all it started",
         "stopped": "stopped on request",
-        "cancelled": "cancelled",
+        "user": "stopped by the user",
+        "cancelled": "interrupted before it ended, with all it started",
         "full": "stopped because it printed too much",
     }[ending.why]
     if not words and ending.signal:

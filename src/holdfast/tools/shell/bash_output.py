@@ -60,6 +60,7 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
         await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=arguments.wait)
     if job.ended.done():
         await asyncio.wrap_future(job.ended)
+        job.is_end_read = True
     output = job.output
     given = [name for name in ("lines", "bytes", "grep") if getattr(arguments, name)]
     if len(given) > 1:
@@ -93,9 +94,18 @@ def job_state(job: ShellJob) -> str:
     what = f'"{job.id}", `{named}`: {job.size_words}'
     if job.ending is None:
         return f"Running: {what}"
-    # The thread alone does not tell: it lives a moment longer than the result.
-    is_left = job.ending.is_held and not job.is_over
-    return f"{exit_words(job.ending)} of {what}{'; something of it still runs' if is_left else ''}"
+    return f"{exit_words(job.ending)} of {what}{'; something of it still runs' if job.is_running else ''}"
+
+
+def take_ended_jobs(shell: Shell) -> list[str]:
+    """What the model should be told about background jobs: those whose end it has not read."""
+    ended = [job for job in shell.jobs.values() if job.ending and not job.is_end_read]
+    for job in ended:
+        job.is_end_read = True
+    return [
+        f"<system-reminder>\nA background job has ended. {job_state(job)}.\n</system-reminder>"
+        for job in ended
+    ]
 
 
 def _listed(shell: Shell) -> ToolResult:

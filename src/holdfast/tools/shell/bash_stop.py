@@ -32,6 +32,7 @@ async def bash_stop(arguments: BashStopArguments, workspace: Workspace, *, shell
     job = shell.job(arguments.id)
     was_running = await asyncio.to_thread(shell.stop, job)
     await asyncio.wrap_future(job.ended)
+    job.is_end_read = True
     state = job_state(job)
     head = state if was_running else f"{state}; it had ended before"
     data: dict[str, Json] = {"output": job.id, "was_running": was_running}

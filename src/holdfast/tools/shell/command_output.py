@@ -286,14 +286,16 @@ def whole(output: CommandOutput) -> ShownOutput:
     return ShownOutput(text, output.stderr if text else ())
 
 
-async def excerpt(output: CommandOutput, name: str) -> ShownOutput:
-    """A large output: counts, lines about failures, the first lines, the last ones of stderr, and the last ones."""
+async def excerpt(output: CommandOutput, name: str, *, is_searched: bool = True) -> ShownOutput:
+    """A large output: counts, lines about failures if it is searched for them, the first lines, the last ones of
+    stderr, and the last ones."""
     total, stderr = output.lines, output.stderr
+    searched = "lines that tell of failures, " if is_searched else ""
     counts = (
-        f"(The output has {total} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
-        f'first and the last ones; read more with BashOutput, `id` "{name}" and `lines`, `bytes` or `grep`.)'
+        f"(The output has {total} lines, {format_size(output.size)}. Here are {searched}the first and the last "
+        f'ones; read more with BashOutput, `id` "{name}" and `lines`, `bytes` or `grep`.)'
     )
-    parts, found = [counts, *await _failures(output)], list[LineRange]()
+    parts, found = [counts, *(await _failures(output) if is_searched else [])], list[LineRange]()
     last = last_lines(output, TAIL_LINES)
     end = last[0].number if last else total + 1
     first = [line for line in some_lines(output, 1, HEAD_LINES, HEAD_BYTES) if line.number < end]

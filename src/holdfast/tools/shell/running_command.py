@@ -33,7 +33,7 @@ from holdfast.tools.shell.processes import (
 )
 from holdfast.tools.shell.write_order import PIPE, CommandPipe, Piece, WriteOrder, read_pipe
 
-StopCause = Literal["", "timeout", "stopped", "cancelled", "full"]
+StopCause = Literal["", "timeout", "stopped", "user", "cancelled", "full"]
 
 EXIT_GRACE = 0.25
 """Seconds that processes have to end after their shell, before they are reported as still running."""
@@ -86,6 +86,8 @@ class ShellJob:
         self.folder = folder
         self.mark = mark
         self.output = output
+        self.is_end_read = False
+        """Whether the model knows how it ended."""
         self.ended: Future[CommandEnding] = Future()
         # From now on a waiter cannot cancel it.
         self.ended.set_running_or_notify_cancel()
@@ -113,6 +115,17 @@ class ShellJob:
     @property
     def ending(self) -> CommandEnding | None:
         return self.ended.result() if self.ended.done() and not self.ended.exception() else None
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return self.ending.seconds if self.ending else time.monotonic() - self._began
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs, or something of it that holds its output."""
+        # The thread alone does not tell: it lives a moment longer than the result.
+        return self.ending.is_held and not self.is_over if self.ending else not self.ended.done()
 
     @property
     def size_words(self) -> str:

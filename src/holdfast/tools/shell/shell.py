@@ -16,7 +16,7 @@ import stat
 import tempfile
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -31,7 +31,7 @@ from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.hidden_files import hidden_paths
 from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
 from holdfast.tools.shell.repository_guard import GuardState, look_before, names_git, put_back
-from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob
+from holdfast.tools.shell.running_command import KILL_WAIT, SCRIPT, CommandEnding, ShellJob, StopCause
 from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, SessionNetwork, Unconfined
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
@@ -41,6 +41,8 @@ LONGEST_COMMAND = 100_000
 
 FOLDER_PREFIX = "holdfast-shell-"
 LOCK_FILE = "lock"
+LIVE_SECONDS = 0.25
+"""Seconds between two looks at what a running command has printed."""
 UNLOCKED = 3600.0
 """Seconds after which a folder without a lock belongs to nobody; before, it may be about to get one."""
 
@@ -125,6 +127,8 @@ class Shell:
         self.cwd = "."
         """The folder of the next command, relative to the first root."""
         self.jobs: dict[str, ShellJob] = {}
+        self._foreground: ShellJob | None = None
+        """The command that a call waits for."""
 
     def __enter__(self) -> Self:
         return self
@@ -209,26 +213,41 @@ class Shell:
             self._network = self.sandbox.open_network()
         return self._network.pid if self._network else 0
 
+    @property
+    def background(self) -> list[ShellJob]:
+        """The jobs that run while no call waits for them."""
+        return [job for job in self.jobs.values() if job is not self._foreground and job.is_running]
+
     async def run(
-        self, command: str, workspace: Workspace, *, seconds: float
+        self,
+        command: str,
+        workspace: Workspace,
+        *,
+        seconds: float,
+        printed: Callable[[CommandOutput], None] = lambda _: None,
     ) -> tuple[ShellJob, CommandEnding, str]:
-        """Run a command to its end, and say what its `cd` did. If cancelled, it is ended with everything it started
-        before this returns."""
+        """Run a command to its end, and say what its `cd` did. `printed` is told when there is more output, a few
+        times a second. A cancellation ends it with everything it started; the ending says so, and what it printed
+        is kept."""
         # A lock of this loop: a shell may outlive a loop, a lock may not.
         loop = asyncio.get_running_loop()
         if self._turn is None or self._turn[0] is not loop:
             self._turn = (loop, asyncio.Lock())
         async with self._turn[1]:
             before = look_before(workspace.roots) if self._holds_git else GuardState()
-            job = self.start(command, workspace, seconds=seconds, may_use_git=True)
+            job = self._foreground = self.start(command, workspace, seconds=seconds, may_use_git=True)
+            ended = asyncio.wrap_future(job.ended)
             try:
-                ending = await asyncio.wrap_future(job.ended)
+                await _followed(job, ended, printed)
             except asyncio.CancelledError:
                 job.stop("cancelled")
-                await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=self._longest_end)
-                raise
+                await asyncio.wait([ended], timeout=self._longest_end)
+                if not ended.done():
+                    raise
             finally:
+                self._foreground = None
                 undone = put_back(before)
+            ending = ended.result()
             return job, ending, "\n".join(filter(None, [self._move(ending, workspace), *undone]))
 
     @property
@@ -261,11 +280,11 @@ class Shell:
             hint=f"Outputs end with the session that started them; there are: {known}",
         )
 
-    def stop(self, job: ShellJob) -> bool:
+    def stop(self, job: ShellJob, why: StopCause = "stopped") -> bool:
         """End a job and what it left behind, and wait for the end. Returns whether anything of it was still
         running."""
         was_running = not job.is_over or bool(find_family(job.mark))
-        job.stop("stopped")
+        job.stop(why)
         job.join(self._longest_end)
         kill_family(job.mark)
         return was_running
@@ -288,6 +307,17 @@ class Shell:
             job.output.close()
         self.jobs.clear()
         self._folder.remove()
+
+
+async def _followed(
+    job: ShellJob, ended: "asyncio.Future[CommandEnding]", printed: Callable[[CommandOutput], None]
+) -> None:
+    """Wait for the end of a job, and tell of its output meanwhile."""
+    seen = 0
+    while not (await asyncio.wait([ended], timeout=LIVE_SECONDS))[0]:
+        if job.output.size != seen:
+            seen = job.output.size
+            printed(job.output)
 
 
 def expect_command(command: str) -> None:
