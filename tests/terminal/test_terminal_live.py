@@ -1,11 +1,12 @@
-"""A command on the screen while it runs: its newest lines, and the whole of it."""
+"""A command on the screen while it runs: its newest lines, the whole of it, and jobs in the background."""
 
 import pytest
 from rich.cells import cell_len
 
 from holdfast.events import ToolReturned
 from holdfast.terminal.cards import LIVE_LINES, render_card
-from holdfast.terminal.interface import CallCard
+from holdfast.terminal.interface import CallCard, NotePiece, StatusFigures
+from holdfast.terminal.status_line import status_parts
 from support.terminal_session import Terminal, call, driven
 
 WAITS = "; until [ -e go ]; do sleep 0.02; done"
@@ -68,6 +69,36 @@ def test_an_open_card_follows_its_command_and_stays_open(tmp_path):
     driven(work())
 
 
+@pytest.mark.slow
+def test_jobs_are_counted_listed_while_the_agent_works_and_their_end_is_shown(tmp_path):
+    start = call("Bash", "1", command="true" + WAITS, run_in_background=True)
+    wait = call("Bash", "2", command="until [ -e on ]; do sleep 0.02; done")
+    terminal = Terminal(tmp_path, [start], [wait], "Done.", mode="auto")
+
+    async def work():
+        async with terminal.app.run_test(size=(110, 40)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Go")
+            await terminal.until(pilot, lambda: "▸ Bash until" in terminal.text())
+            assert terminal.app.status.figures.jobs == 1
+            assert " · 1 job · " in terminal.text()
+            await terminal.say(pilot, "/jobs")
+            await terminal.until(pilot, lambda: "1 job runs in the background." in terminal.text())
+            assert terminal.app.conversation.is_busy, "the command ran at once"
+            await terminal.say(pilot, "/jobs b9")
+            await terminal.until(pilot, lambda: "there is no job `b9`" in terminal.text())
+            (terminal.root / "on").touch()
+            await terminal.idle(pilot)
+            assert terminal.app.status.figures.jobs == 1
+            (terminal.root / "go").touch()
+            await terminal.until(pilot, lambda: terminal.app.status.figures.jobs == 0)
+            notes = [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, NotePiece)]
+            assert notes[-1].startswith("b1 has ended: true; until")
+            assert notes[-1].endswith("\nExit code: 0, 0 lines, 0 bytes")
+
+    driven(work())
+
+
 def test_each_line_takes_one_row_whatever_is_in_it():
     card = live("".join(f"{n} {'宽' * 100}\x1b[2J\x07\n" for n in range(9)), 9)
     head, left, *rows = render_card(card, 40, is_open=False).plain.split("\n")
@@ -79,3 +110,9 @@ def test_each_line_takes_one_row_whatever_is_in_it():
 
 def test_a_card_without_output_is_one_row():
     assert "\n" not in render_card(live(""), 40, is_open=False).plain
+
+
+def test_jobs_give_way_on_a_narrow_status_line():
+    figures = StatusFigures(model="m", mode="ask", jobs=2, dollars=0.5)
+    assert ("jobs", "2 jobs") in status_parts(figures, 40)
+    assert "jobs" not in dict(status_parts(figures, 14))

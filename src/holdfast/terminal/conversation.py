@@ -140,6 +140,8 @@ class Conversation:
         elif name == "help" and not argument:
             rows = "\n".join(f"| `{usage.replace('|', PIPE)}` | {about} |" for usage, about in self.listed())
             self._view.add(NotePiece(f"{HELP}{rows}\n", "plain", is_markdown=True))
+        elif self._is_running and self.session and not self.session.waits(name):
+            self._view.work(self._run_meanwhile(line))
         elif self.is_busy:
             self._later.append(line)
             self._view.add(NotePiece(f"{line} waits until this is done"))
@@ -247,6 +249,17 @@ class Conversation:
         if shown.say:
             self._waiting.append(UserPiece(shown.say))
             self._view.add(self._waiting[-1])
+        self._view.refresh_figures()
+
+    async def _run_meanwhile(self, line: str) -> None:
+        """Run a command while the agent works."""
+        assert self.session, "only an open session runs"
+        try:
+            shown = await self.session.command(line)
+        except HoldfastError as error:
+            self._view.add(NotePiece("\n".join(filter(None, (error.message, error.hint))), "error"))
+        else:
+            self._view.add(NotePiece(shown.text, "plain", is_markdown=True))
         self._view.refresh_figures()
 
     def next_effort(self) -> None:

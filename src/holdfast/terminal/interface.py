@@ -140,6 +140,8 @@ class StatusFigures(Struct, frozen=True):
     cached: float | None = None
     dollars: float | None = 0.0
     is_partly_priced: bool = False
+    jobs: int = 0
+    """Commands that run in the background."""
 
 
 class SessionDisplay(Protocol):
@@ -223,6 +225,10 @@ class ScreenSession(Protocol):
 
     def next_effort(self) -> Effort | None:
         """The model's next level of thinking, from now on; None if it has none."""
+        ...
+
+    def waits(self, name: str) -> bool:
+        """Whether a command is run only when the agent has ended its work."""
         ...
 
     async def command(self, line: str) -> CommandAnswer: ...

@@ -109,6 +109,7 @@ class AgentScreenSession:
             cached=spent.usage.cache_read / spent.usage.prompt if spent.usage.prompt else None,
             dollars=spent.dollars if is_priced or spent.dollars or not spent.unpriced else None,
             is_partly_priced=bool(spent.unpriced),
+            jobs=len(self.coding.tool_state.shell.background),
         )
 
     def todos(self) -> Sequence[TodoLine]:
@@ -145,9 +146,13 @@ class AgentScreenSession:
         agent.effort = levels[(levels.index(agent.effort) + 1) % len(levels)]
         return agent.effort
 
+    def waits(self, name: str) -> bool:
+        return name not in COMMANDS or COMMANDS[name].waits
+
     async def command(self, line: str) -> CommandAnswer:
         answer = await run_command(self.coding, line)
-        self._read()
+        if not self.coding.agent.is_running:
+            self._read()
         return answer
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
+from holdfast.numbers import counted
 from holdfast.terminal.interface import StatusFigures
 from holdfast.terminal.safe_text import one_line, truncate
 
@@ -32,7 +33,7 @@ def _head(git: Path) -> str:
 
 
 BETWEEN = " · "
-_ORDER = "context effort model mode model branch effort branch model cache branch model context"
+_ORDER = "context effort model mode model branch effort branch model cache branch model jobs context"
 """The order in which parts take their next shorter form until the line fits."""
 
 
@@ -56,6 +57,7 @@ def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
         "effort": [f"{figures.effort} effort" if figures.effort else "", figures.effort, ""],
         "mode": [f"{figures.mode} mode" if figures.mode else "", figures.mode],
         "context": context if figures.window else [""],
+        "jobs": [counted(figures.jobs, "job"), ""] if figures.jobs else [""],
         "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],
         "cost": [f"{cost}+" if is_more else cost],
     }

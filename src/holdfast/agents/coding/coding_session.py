@@ -46,10 +46,12 @@ from holdfast.tools.files.undo import undo
 from holdfast.tools.mcp.client import McpServers
 from holdfast.tools.mcp.server_config import parse_servers
 from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover
+from holdfast.tools.shell.bash_output import take_ended_jobs
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 
 SYSTEM_PROMPT = (package_files(__package__) / "system.md").read_text("utf-8").strip()
+ENDED_WITH_SESSION = "The background job {} was ended, because the session was closed."
 INIT_PROMPT = (package_files(__package__) / "init.md").read_text("utf-8").strip()
 
 
@@ -94,7 +96,8 @@ class CodingSession:
         """What a person says, and the run that follows."""
         lines = await self._new_environment()
         is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
-        self.add_message(text, *([environment_reminder(lines)] if lines and is_bound else []))
+        ended = take_ended_jobs(self.tool_state.shell)
+        self.add_message(text, *ended, *([environment_reminder(lines)] if lines and is_bound else []))
         if lines and not is_bound:
             # After the message: a rewind to before it takes this back too.
             self.session.record(environment_recap(lines))
@@ -157,6 +160,9 @@ class CodingSession:
         self._restore()
 
     async def aclose(self) -> None:
+        for job in self.tool_state.shell.background:
+            # For the session that is resumed from the log.
+            self.agent.say("", f"<system-reminder>\n{ENDED_WITH_SESSION.format(job.id)}\n</system-reminder>")
         await self.agent.aclose()
         self.tool_state.close()
         if self.viewer is not None:
@@ -176,8 +182,11 @@ class CodingSession:
         match notice:
             case FoldMade():
                 self._reminded.clear()
-            case CallFinished(call=call, result=result) if not result.is_error:
-                self._remind_of_rules(str(call.arguments.get("path", "")))
+            case CallFinished(call=call, result=result):
+                if not result.is_error:
+                    self._remind_of_rules(str(call.arguments.get("path", "")))
+                for ended in take_ended_jobs(self.tool_state.shell):
+                    self.agent.remind(ended)
             case SubAgentNotice() if note := change_note(notice, self._step()):
                 self.session.record(note)
                 self.tool_state.note_sub_agent(note.data)

@@ -13,6 +13,7 @@ from holdfast.agents.commands.effort import EFFORT
 from holdfast.agents.commands.export import EXPORT
 from holdfast.agents.commands.history import FORK, REWIND, UNDO
 from holdfast.agents.commands.init import INIT, note_init_offer, offers_init
+from holdfast.agents.commands.jobs import JOBS
 from holdfast.agents.commands.markdown import code, joined, table
 from holdfast.agents.commands.mode import MODE
 from holdfast.agents.commands.model import MODEL
@@ -26,7 +27,7 @@ from holdfast.errors import InputError, suggest
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
 
 _LISTED = (
-    *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, RESUME, FORK, MODEL, EFFORT, MODE, COST),
+    *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, JOBS, RESUME, FORK, MODEL, EFFORT, MODE, COST),
     *(EXPORT, VIEW, INIT),
 )
 COMMANDS: dict[str, SlashCommand] = {command.name: command for command in _LISTED}

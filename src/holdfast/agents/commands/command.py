@@ -16,13 +16,15 @@ RunCommand = Callable[[CodingSession, str], Awaitable[CommandAnswer]]
 
 
 class SlashCommand(Struct, frozen=True):
-    """`usage` is how it is typed, `about` what it does in a line, `more` the rest of the help."""
+    """`usage` is how it is typed, `about` what it does in a line, `more` the rest of the help. One that `waits`
+    runs when the agent has ended its work."""
 
     name: str
     usage: str
     about: str
     run: RunCommand
     more: str = ""
+    waits: bool = True
 
     def misused(self, trouble: str) -> InputError:
         return InputError(trouble, hint=f"`{self.usage}`")
