@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.agents.coding import command_effects
 from holdfast.agents.coding.task import SUB_AGENT_PROMPT
-from holdfast.events import Noted
-from holdfast.messages import SystemMessage, ToolMessage
+from holdfast.events import Noted, ToolReturned
+from holdfast.messages import SystemMessage, ToolMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import waited
 from support.coding_sessions import CodingSetup, call, run, say
@@ -129,6 +129,24 @@ def test_a_command_that_is_broken_off_is_said_to_be_unseen(setup):
     coding.runner.run(broken_off())
     assert coding.tool_state.unseen == setup.open().tool_state.unseen == [2]
     assert "1 command may have changed files that are not known" in run(coding, "/rewind 2").text
+
+
+def test_an_interruption_while_effects_are_looked_at_does_not_cost_the_result(setup, monkeypatch):
+    coding = setup.open([bash("echo done")], "Never.")
+    scan, scans = command_effects.ChangeDetector.scan, []
+
+    async def interrupted(detector, root):
+        scans.append(root)
+        if len(scans) == 2:
+            coding.agent.interrupt()
+            await asyncio.Event().wait()
+        return await scan(detector, root)
+
+    monkeypatch.setattr(command_effects.ChangeDetector, "scan", interrupted)
+    say(coding, "Go.")
+    (result,) = (e.event for e in coding.session.log.entries() if isinstance(e.event, ToolReturned))
+    assert joined_text(result.parts) == "Exit code: 0\ndone"
+    assert coding.tool_state.unseen == [1]
 
 
 def test_a_file_that_became_a_link_is_named_and_not_taken_back(setup):

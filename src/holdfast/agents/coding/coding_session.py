@@ -160,11 +160,14 @@ class CodingSession:
         self._restore()
 
     async def aclose(self) -> None:
-        for job in self.tool_state.shell.background:
-            # For the session that is resumed from the log.
-            self.agent.say("", f"<system-reminder>\n{ENDED_WITH_SESSION.format(job.id)}\n</system-reminder>")
-        await self.agent.aclose()
-        self.tool_state.close()
+        try:
+            for job in self.tool_state.shell.background:
+                # For the session that is resumed from the log.
+                said = ENDED_WITH_SESSION.format(job.id)
+                self.agent.say("", f"<system-reminder>\n{said}\n</system-reminder>")
+        finally:
+            await self.agent.aclose()
+            self.tool_state.close()
         if self.viewer is not None:
             await asyncio.to_thread(self.viewer.close)
 

@@ -6,6 +6,7 @@ if the agent has seen them. Changes by background processes cannot be told apart
 """
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Literal
@@ -196,12 +197,12 @@ class TrackedBash:
             raise
         if result.is_error:
             return result
-        if result.envelope.data.get("stopped") == "cancelled":
-            # There is little time to answer an interruption.
-            effects = CommandEffects(self._detector.step())
-        else:
-            after = await self._detector.scan(root)
-            effects = await asyncio.to_thread(self._detector.compare, workspace, before, after)
+        effects = CommandEffects(self._detector.step())
+        # There is little time to answer an interruption; one that comes now does not cost the result.
+        with contextlib.suppress(asyncio.CancelledError):
+            if result.envelope.data.get("stopped") != "cancelled":
+                after = await self._detector.scan(root)
+                effects = await asyncio.to_thread(self._detector.compare, workspace, before, after)
         data = {**result.envelope.data, **msgspec.to_builtins(effects)}
         self._note(effects)
         shown = ", ".join(filter(None, (result.shown, _summary(effects))))

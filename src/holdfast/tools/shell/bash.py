@@ -89,9 +89,7 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
         how = f'BashOutput shows what it prints, BashStop ends it: `id` "{job.id}"'
         head.insert(2, f"(Still running: {names}. {how}.)")
         data |= {"still_running": list(ending.left), "job": job.id}
-    # There is little time to answer an interruption: nothing is searched for.
-    is_searched = ending.why != "cancelled"
-    printed = await excerpt(output, job.id, is_searched=is_searched) if is_large else whole(output)
+    printed = await _excerpt(job, ending) if is_large else whole(output)
     if (
         ending.code
         and shell.sandbox.state == "holds"
@@ -111,6 +109,14 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
     if not (is_large or ending.left or ending.is_held):
         shell.forget(job)
     return build_result(envelope, f"{ended}, {job.size_words}")
+
+
+async def _excerpt(job: ShellJob, ending: CommandEnding) -> ShownOutput:
+    # There is little time to answer an interruption: then nothing is searched for.
+    with suppress(asyncio.CancelledError):
+        if ending.why != "cancelled":
+            return await excerpt(job.output, job.id)
+    return await excerpt(job.output, job.id, is_searched=False)
 
 
 _UNWRITABLE = re.compile(
