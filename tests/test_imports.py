@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "models",
     },
     "list_packing": VALUES
-    | {"packing", "wire", "recall", "store", "log", "sender", "session_settings", "tokenizers"},
+    | {"views", "packing", "wire", "recall", "store", "log", "sender", "session_settings", "tokenizers"},
     "followed_conversations": VALUES
     | {
         "views",
