@@ -12,7 +12,7 @@ from holdfast.events import Folded, FoldedRun, FoldNote, KeptLines, Level
 from holdfast.messages import Message, Text, UserMessage
 from holdfast.numbers import count_noun
 from holdfast.packing.folding.economics import FoldEstimate
-from holdfast.packing.folding.notes import note_bound, round_note, round_note_tokens, step_note
+from holdfast.packing.folding.notes import note_bound, round_note, round_note_bound, said_tokens, step_note
 from holdfast.packing.folding.trigger import FoldTrigger, fold_estimate
 from holdfast.packing.lines.excerpts import ExcerptPrices, kept_lines
 from holdfast.packing.lines.passages import RESULT, PassageSource, shown_texts
@@ -41,6 +41,8 @@ class FoldDraft:
         self.paste_cap = 0
         self.hidden = 0
         """Items from the start of the log that one note for whole rounds will replace."""
+        self._said = 0
+        """Tokens of what users said in these rounds that the note repeats."""
         self.recap_lines = 0
         self.summary_sentences = 0
         self.remark = ""
@@ -56,7 +58,9 @@ class FoldDraft:
         self._repeats = dict(view.repeats)
         """Messages that only refer to an entry, because it shows the same text."""
         self._note_bound = note_bound(view.context)
-        self.note_tokens = sum(block.tokens for _, block in view.notes.values())
+        self._standing = {at: block.tokens for at, (_, block) in view.notes.items()}
+        """What each note takes that exists, by its position."""
+        self.note_tokens = sum(self._standing.values())
         """What of the total notes take, or may take."""
         self._written: list[FoldNote] = []
         """The notes of this draft, once they are written."""
@@ -125,10 +129,8 @@ class FoldDraft:
         """One note for all items before position `end`, user messages included."""
         if end <= self.hidden:
             return
-        view = self.view
-        if not self.hidden:
-            self._charge_notes(round_note_tokens(view))
-            self.messages += 1
+        view, before = self.view, self._round_note() if self.hidden else 0
+        self.messages += not self.hidden
         for item in view.transcript.items[self.hidden : end]:
             self._resize(item.position, 0, 0)
             if isinstance(item, Step):
@@ -138,10 +140,22 @@ class FoldDraft:
                 self.messages -= grown[1]
             else:
                 self._reveal_repeats(item)
-            if item.position in view.notes:
-                self._charge_notes(-view.notes[item.position][1].tokens)
+                self._said += said_tokens(view.context, item)
+            if item.position in self._standing:
+                self._charge_notes(-self._standing[item.position])
                 self.messages -= 1
+        self._charge_notes(self._round_note() - before)
         self.hidden = end
+
+    def _round_note(self) -> int:
+        """Tokens that the note for whole rounds may take."""
+        return round_note_bound(self.view, self._note_bound + self._said)
+
+    def drop_lines(self) -> None:
+        """Count the notes that exist without the lines they keep, which `keep_lines` chooses again."""
+        for at, (note, block) in self.view.notes.items():
+            self._standing[at] = self._bare(note)
+            self._charge_notes(self._standing[at] - block.tokens)
 
     def keep_lines(self, target: int) -> None:
         """Fill the room up to `target` with the best lines of all that is folded.
@@ -152,9 +166,8 @@ class FoldDraft:
         notes = self._changed_notes()
         standing = self._unchanged_notes(notes)
         if self.appends:
-            self._charge_notes(
-                self._unchanged_note_tokens(standing) + sum(map(self._bare, notes)) - self.note_tokens
-            )
+            kept = sum(self._standing[view.position(note.first)] for note in standing)
+            self._charge_notes(kept + sum(map(self._bare, notes)) - self.note_tokens)
         else:
             notes += standing
             self._charge_notes(sum(map(self._bare, notes)) - self.note_tokens)
@@ -189,10 +202,6 @@ class FoldDraft:
         place = self.view.position
         taken = [range(place(note.first), place(note.last) + 1) for note in changed]
         return [note for at, (note, _) in self.view.notes.items() if not any(at in span for span in taken)]
-
-    def _unchanged_note_tokens(self, notes: list[FoldNote]) -> int:
-        at = self.view.position
-        return sum(self.view.notes[at(note.first)][1].tokens for note in notes)
 
     def _bare(self, note: FoldNote) -> int:
         return self.view.counter.message(UserMessage((Text(note.text),)))
@@ -320,10 +329,9 @@ class FoldDraft:
             growth = 0, 0
         else:
             at = self.view.transcript.steps[number - 1].position
-            while at not in self.view.notes and at > 0:
+            while at not in self._standing and at > 0:
                 at -= 1
-            standing = self.view.notes.get(at)
-            growth = self._note_bound - (standing[1].tokens if standing else 0), 0
+            growth = self._note_bound - self._standing.get(at, 0), 0
         self._growth[number] = growth
         self._charge_notes(growth[0])
         self.messages += growth[1]
@@ -370,7 +378,7 @@ class FoldDraft:
     def _changed_notes(self) -> list[FoldNote]:
         """A note for whole rounds, and one for each run of gone steps that this draft made or made longer."""
         items = self.view.transcript.items
-        notes = [round_note(self.view, items[: self.hidden])] if self.hidden else []
+        notes = [round_note(self.view, items[: self.hidden], self._round_note())] if self.hidden else []
         group: list[Step] = []
         for step in [*self.view.transcript.steps, None]:
             joins = step is not None and bool(group) and self._joins(group[-1], step)

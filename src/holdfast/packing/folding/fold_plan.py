@@ -19,13 +19,13 @@ from holdfast.packing.folding.ladder import (
     lower_until,
     lower_zone,
     relieve_overflow,
+    relieve_users,
     rungs,
     shorten_fixed_layers,
 )
 from holdfast.packing.folding.trigger import FoldTrigger, forced_triggers, profit_trigger
 from holdfast.packing.folding.zones import FoldDepth, Zones, divide_steps, fold_depth, zones_in_layer
 from holdfast.packing.view import WindowView
-from holdfast.views.transcript import User
 
 
 def plan_fold(view: WindowView) -> Folded | None:
@@ -170,19 +170,19 @@ def _lower_to_lines(draft: FoldDraft, zones: Zones) -> None:
     low = _low_water(draft.view)
     above_low = _above(draft, low)
     halfway = above_low if refused else _above(draft, (low + profile.trigger) // 2)
+    if not draft.appends:
+        draft.drop_lines()
     for number in (*zones.old, *zones.spare, *zones.long):
         lower_to(draft, number, "gone", 0)
     if draft.appends:
         return
     clip_old_users(draft)
-    if halfway() and _user_tokens(draft) + draft.note_tokens > profile.user_cap_tokens:
-        # Many small rounds: what their notes take is better spent on lines.
-        hide_rounds(draft, zones, above_low)
     _clip_kept(draft, zones)
     for level, cap in rungs(profile):
         lower_until(draft, zones.recent, level, cap, halfway)
-    if halfway() and _user_tokens(draft) > profile.user_cap_tokens:
-        hide_rounds(draft, zones, above_low)
+    if draft.total > (fits := _limit(draft.view) - profile.min_gain):
+        # Else the next exchange would not fit, and a fold follow each.
+        relieve_users(draft, zones, fits)
 
 
 def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
@@ -192,11 +192,6 @@ def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
     if profile.compaction_clip_chars and _above(draft, profile.trigger)():
         for number in zones.newest:
             draft.lower(number, "clipped")
-
-
-def _user_tokens(draft: FoldDraft) -> int:
-    items = draft.view.transcript.items
-    return sum(draft.item_tokens(i.position) for i in items if isinstance(i, User))
 
 
 def _kept_rounds(view: WindowView) -> int:

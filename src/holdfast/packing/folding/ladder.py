@@ -113,18 +113,24 @@ OLD_PASTE = 64
 
 def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     """Let things go until the draft fits `limit`, or nothing more may go."""
-    view = draft.view
 
     def excess() -> bool:
         return draft.total > limit
 
-    shorten_fixed_layers(draft, limit)
-    _shorten_users(draft, excess)
-    if excess():
-        target = min(limit, view.low_water - view.profile.counted_reply)
-        hide_rounds(draft, zones, lambda: draft.total > target)
+    relieve_users(draft, zones, limit)
     _lower_newest(draft, zones, excess, limit)
     _clip_current_users(draft, excess)
+
+
+def relieve_users(draft: FoldDraft, zones: Zones, limit: int) -> None:
+    """Recap and summary to little, then old user messages beyond their cap to first line and directives; if the
+    draft is above `limit` even then, whole old rounds go into one note that has these lines, well below it."""
+    view = draft.view
+    shorten_fixed_layers(draft, limit)
+    _shorten_users(draft, lambda: draft.total > limit)
+    if draft.total > limit:
+        target = min(limit, view.low_water - view.profile.counted_reply)
+        hide_rounds(draft, zones, lambda: draft.total > target)
 
 
 def shorten_fixed_layers(draft: FoldDraft, limit: int) -> None:

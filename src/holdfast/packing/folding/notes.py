@@ -8,15 +8,17 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.events import FoldNote
 from holdfast.ids import text_id
-from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
+from holdfast.messages import Text, ToolMessage, UserMessage
 from holdfast.packing.rendering.levels import RenderContext, long_strings, source_id
 from holdfast.packing.rendering.marks import mark, one_line
 from holdfast.packing.view import WindowView
-from holdfast.views.directives import gist
+from holdfast.views.directives import directives, gist
 from holdfast.views.transcript import Item, Step, User
 
 MOST_TOOLS = 4
 LONGEST_NAME = 16
+ROUND_NOTE = 40
+"""Tokens that the note for whole rounds takes more than one for steps, besides what users said."""
 
 _LINKED = re.compile(r"^(?:earlier|steps) .* -> a\w{12}$")
 _LISTED = re.compile(r"^step (\d+):", re.MULTILINE)
@@ -38,47 +40,60 @@ def note_bound(context: RenderContext) -> int:
     return context.counter.message(UserMessage((Text(text),))) + 8
 
 
-def round_note_tokens(view: WindowView) -> int:
-    """Tokens the note for whole rounds may take."""
-    room = view.profile.hard_limit // 32
-    if view.profile.window_cap:
-        room = min(room, view.profile.window_cap // 4)
-    return max(room, 120)
+def round_note_bound(view: WindowView, wanted: int) -> int:
+    """Tokens that the note for whole rounds may take: what it wants, up to what old user messages may take."""
+    profile = view.profile
+    room = min(profile.user_cap_tokens, profile.hard_limit // 4)
+    if profile.window_cap:
+        room = min(room, profile.window_cap // 4)
+    return min(wanted + ROUND_NOTE, max(room, profile.hard_limit // 32, 120))
 
 
-def round_note(view: WindowView, items: Sequence[Item]) -> FoldNote:
-    """The note for whole rounds: what their users asked and forbade, as far as its room goes, newest first."""
+def said_tokens(context: RenderContext, user: User) -> int:
+    """Tokens that a note for whole rounds takes for one user message; counted line by line, so rather too many."""
+    return sum(context.counter.text(line) * 9 // 8 + 4 for line, _ in _asked(user))
+
+
+def round_note(view: WindowView, items: Sequence[Item], room: int) -> FoldNote:
+    """The note for whole rounds: what their users asked and forbade, as far as its room goes. The goal and what
+    they demanded for good stay longest, and of the rest the newest."""
     steps = [i for i in items if isinstance(i, Step)]
     users = [i for i in items if isinstance(i, User)]
     index = "\n".join(_index(view, items))
     what = f"{len(users)} earlier user messages and {len(steps)} steps folded ({_tools_used(steps)})"
     head = mark(what, text_id(index))
-    said = [line for user in users if user.origin != "reminder" for line in _asked(user)]
-    count, room = view.counter.message, round_note_tokens(view)
-    kept = _newest_that_fit(view.context, said, room - view.counter.text(head) - 16)
-    text = _round_text(head, kept)
-    while kept and count(UserMessage((Text(text),))) > room:
-        kept = kept[1:]
-        text = _round_text(head, kept)
+    said = [asked for user in users for asked in _asked(user)]
+    ranked = sorted(range(len(said)), key=lambda at: (at > 0, not said[at][1], -at))
+    count, left = view.counter, room - view.counter.text(head) - 16
+    kept: list[int] = []
+    for at in ranked:
+        left -= count.text(said[at][0]) + 3
+        if left <= 0:
+            break
+        kept.append(at)
+    text = _round_text(head, said, kept)
+    while kept and count.message(UserMessage((Text(text),))) > room:
+        kept.pop()
+        text = _round_text(head, said, kept)
     return FoldNote(items[0].entry, items[-1].entry, text, index, users=True)
 
 
-def _round_text(head: str, said: Sequence[str]) -> str:
-    if not said:
+def _round_text(head: str, said: Sequence[tuple[str, bool]], kept: Sequence[int]) -> str:
+    if not kept:
         return head
-    return "\n".join([head, "The user said there, oldest first:", *(f"- {line}" for line in said)])
+    return "\n".join(
+        [head, "The user said there, oldest first:", *(f"- {said[at][0]}" for at in sorted(kept))]
+    )
 
 
-def _newest_that_fit(context: RenderContext, lines: list[str], room: int) -> list[str]:
-    start = len(lines)
-    while start > 0 and room > 0:
-        room -= context.counter.text(lines[start - 1]) + 3
-        start -= room > 0
-    return lines[start:]
-
-
-def _asked(user: User) -> list[str]:
-    return gist(joined_text(user.message.parts))
+def _asked(user: User) -> list[tuple[str, bool]]:
+    """First lines and directives of a user message, and of each line whether it is a directive. What a program
+    put beside a person's words is a text of its own."""
+    if user.origin == "reminder":
+        return []
+    texts = (part.text for part in user.message.parts if isinstance(part, Text))
+    lines = dict.fromkeys(line for text in texts for line in gist(text))
+    return [(line, any(True for _ in directives(line))) for line in lines]
 
 
 def _tools_used(steps: Iterable[Step]) -> str:

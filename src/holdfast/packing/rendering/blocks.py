@@ -33,9 +33,9 @@ from holdfast.packing.rendering.levels import (
     reduce_result,
     source_id,
 )
-from holdfast.packing.rendering.marks import mark
+from holdfast.packing.rendering.marks import mark, marked_as, one_line
 from holdfast.tool_use import ToolUse
-from holdfast.views.directives import gist
+from holdfast.views.directives import directives, gist
 from holdfast.views.files import FileTouches
 from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import Step, User
@@ -158,18 +158,37 @@ def _user_part(
     size = context.counter.text(part.text)
     texts = sum(isinstance(p, Text) for p in user.message.parts)
     if display.brief:
-        brief = _brief(part.text, max(12 // texts, 1))
+        brief = _brief(part.text)
         return (Text(brief), "old-user") if context.counter.text(brief) < size else (part, "")
     if pasted.get(part.text, user.entry) != user.entry:
         return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
     cap = max(display.cap // texts, MARK_TOKENS + 20) if display.cap else context.profile.paste_tokens
-    clipped = clip_tokens(part.text, cap, context.counter)
+    clipped = _clip_paste(context, part.text, cap)
     return (part, "") if clipped == part.text else (Text(clipped), "paste")
 
 
-def _brief(text: str, most: int) -> str:
+def _clip_paste(context: RenderContext, text: str, cap: int) -> str:
+    """Head and tail of a paste, and what it demands for good between them, as far as `cap` tokens hold that too."""
+    count = context.counter.text
+    clipped = clip_tokens(text, cap, context.counter)
+    if clipped == text:
+        return text
+    missing: list[str] = []
+    for start, end in directives(text):
+        said = one_line(text[start:end])
+        if said not in one_line(clipped) and (cap := cap - count(said) - 2) >= 0:
+            missing.append(f"- {said}")
+    lines = clipped.split("\n")
+    gap = next((at for at, line in enumerate(lines, 1) if text_id(text) in line and marked_as(line)), 0)
+    whole = (
+        "\n".join([*lines[:gap], "It says there:", *missing, *lines[gap:]]) if missing and gap else clipped
+    )
+    return whole if count(whole) < count(text) else clipped
+
+
+def _brief(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
-    kept = gist(text, most)
+    kept = gist(text)
     gone = mark(f"{len(lines) - len(kept)} further lines of this message", text_id(text))
     return "\n".join([*kept, gone])
 
