@@ -15,7 +15,7 @@ from holdfast.gateway.recorder import TrafficRecorder
 from holdfast.gateway.replacements import Replacements
 from holdfast.gateway.text_files import TextFiles
 from holdfast.session import Session
-from holdfast.store import MemoryStore
+from holdfast.store import MemoryStore, SqliteStore
 from support.waiting import wait_until
 
 
@@ -37,6 +37,7 @@ STAGES = {
         (rewriting, "new_results"), (rewriting, "reduced_result"), (rewriting, "counter_for_model"),
         (reduction, "reduce_new_result"), (reduction, "redact"), (TextFiles, "keep"), (Replacements, "add"),
         (Replacements, "get"), (Replacements, "catch_up"), (FollowedConversation, "has_result"),
+        (rewriting, "spliced"),
     ],
     "fold": [
         (rewriting, "span_at"), (rewriting, "list_spans"), (rewriting, "spliced"), (rewriting, "folded_list"),
@@ -114,3 +115,21 @@ def test_what_cannot_be_recorded_costs_no_request(monkeypatch, part, name, fails
             wait_until(lambda: bool(failed))
         assert send(gateway, "openai", body("openai", messages)).text == answer
     assert remarks(store, REQUEST)[-1].data["status"] == 200
+
+
+def test_what_a_fault_sent_whole_after_it_was_replaced_is_sent_whole_for_ever(tmp_path, monkeypatch) -> None:
+    """Another gateway, which knows only what is stored, does not send the replacement either."""
+    store = SqliteStore(tmp_path / "store.db")
+    settings = {"files": tmp_path / "texts", "mode": "safe"}
+    first = first_turn("openai", long_text())
+    second = [*first, *step("openai", 2, "Bash", {"command": "make"}, "fine")]
+    with upstream() as (url, seen):
+        with gateway_before(url, store, **settings) as gateway:
+            with monkeypatch.context() as patch:
+                patch.setattr(rewriting, "spliced", broken)
+                send(gateway, "openai", body("openai", first))
+            wait_until(lambda: len(remarks(store, REQUEST)) == 1)
+        with gateway_before(url, store, **settings) as gateway:
+            send(gateway, "openai", body("openai", second))
+    assert [list_in("openai", request.body) for request in seen.requests] == [first, second]
+    assert [remark.data["removed_now"] for remark in remarks(store, REQUEST)] == [0, 0]

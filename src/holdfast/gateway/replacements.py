@@ -77,10 +77,17 @@ class Replacements:
                 return None
             log.append(event)
             if not is_waited_for():
-                log.append(Noted(WITHDRAWN, "", {"key": key}))
+                log.append(_withdrawn(key))
             self._catch_up()
             # If two processes replaced it at once, the first one counts for both.
             return self._by_key.get(key)
+
+    def withdraw(self, result: ResultText) -> None:
+        """Forget a replacement that was stored and never sent."""
+        with self._lock:
+            if self._log is not None:
+                self._log.append(_withdrawn(result_key(result.call_id, result.text)))
+                self._catch_up()
 
     def begin(self) -> Log:
         """Make the log, if there is none: that it is there says that requests may have to be changed."""
@@ -107,6 +114,10 @@ class Replacements:
                 self._by_key.setdefault(str(event.data.get("key")), found)
             elif isinstance(event, Noted) and event.kind == WITHDRAWN:
                 self._by_key.pop(str(event.data.get("key")), None)
+
+
+def _withdrawn(key: str) -> Noted:
+    return Noted(WITHDRAWN, "", {"key": key})
 
 
 def result_key(call_id: str, text: str) -> str:

@@ -5,7 +5,7 @@ conversation is changed. That includes what is no `Exception`: a library in Rust
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,7 @@ from holdfast.gateway.exchange import TOO_LATE, PassedExchange, RewriteDeadline
 from holdfast.gateway.folded_lists import folded_list
 from holdfast.gateway.json_spans import Span, list_spans, span_at, spliced
 from holdfast.gateway.reduction import reduced_result
-from holdfast.gateway.replacements import SHORTEST_RESULT, Replacements
+from holdfast.gateway.replacements import SHORTEST_RESULT, Replacement, Replacements
 from holdfast.gateway.replies import plain_bytes
 from holdfast.gateway.result_texts import ResultText, new_results, result_texts
 from holdfast.gateway.settings import GatewaySettings
@@ -145,18 +145,28 @@ class Rewriter:
         deadline.removed = removed
         if self._replacements.catch_up():
             changes, removed = self._known_changes(context, results)
-        saved = 0
+        reduced: dict[Span, tuple[ResultText, Replacement]] = {}
         if conversation.mode == "safe":
             try:
-                saved = self._reduce_new(context, spans, changes, deadline)
+                self._reduce_new(context, spans, changes, reduced, deadline)
             except BaseException as error:
                 # What was replaced before is sent as it was sent before, whatever happens to new results.
                 self._fail(exchange, f"{type(error).__name__}: {error}")
         for result, _ in results:
             if self._replacements.get(result) is None:
                 conversation.sends_whole(result, exchange.at)
+        try:
+            new = {span: msgspec.json.encode(replacement.text) for span, (_, replacement) in reduced.items()}
+            changed = spliced(context.body, [*changes.items(), *new.items()]) if changes or new else None
+        except BaseException:
+            # What is sent whole now is sent whole for ever.
+            for result, _ in reduced.values():
+                conversation.sends_whole(result, exchange.at)
+                self._replacements.withdraw(result)
+            raise
+        saved = sum(replacement.saved for _, replacement in reduced.values())
         exchange.change.removed, exchange.change.removed_now = removed + saved, saved
-        return spliced(context.body, changes.items()) if changes else None
+        return changed
 
     def _known_changes(
         self, context: RequestContext, results: Sequence[tuple[ResultText, Span]]
@@ -185,14 +195,14 @@ class Rewriter:
         self,
         context: RequestContext,
         spans: list[Span],
-        changes: dict[Span, bytes],
+        changes: Mapping[Span, bytes],
+        new_ones: dict[Span, tuple[ResultText, Replacement]],
         deadline: RewriteDeadline,
-    ) -> int:
-        """Add what is sent in place of new results that are too large; the tokens that this saves."""
+    ) -> None:
+        """Store what is sent in place of new results that are too large, and add it to the new ones."""
         request, conversation = context.request, context.conversation
-        saved = 0
         if len(request.readable) < len(request.messages):
-            return 0
+            return
         for new in new_results(request.messages, request.format):
             span = span_at(context.body, new.result.steps, spans[new.place])
             if span in changes or conversation.was_sent_whole(new.result):
@@ -203,9 +213,7 @@ class Rewriter:
             reduced = reduced_result(new, self._settings.largest_result, counter, self._files)
             replacement = self._replacements.add(new.result, reduced, deadline.meet) if reduced else None
             if replacement:
-                changes[span] = msgspec.json.encode(replacement.text)
-                saved += replacement.saved
-        return saved
+                new_ones[span] = new.result, replacement
 
     def _folded(self, exchange: PassedExchange, context: RequestContext) -> bytes | None:
         """The body with its list of messages packed."""
