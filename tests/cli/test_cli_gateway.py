@@ -4,20 +4,25 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from cli.command_line import command
+from gateway.gateway_server import remarks
 from holdfast.events import Noted
+from holdfast.gateway.conversations import REQUEST
 from holdfast.gateway.forwarding import ENDED
 from holdfast.log import Log
 from holdfast.messages import Text
 from holdfast.store import SqliteStore
 from support.provider_server import Script, serving
+from support.waiting import wait_until
 from viewer.view_program import is_there
 
 pytestmark = pytest.mark.slow
@@ -40,6 +45,31 @@ def test_the_gateway_says_where_it_is_and_ends_with_a_signal(number, tmp_path) -
     assert f"openai to {server.openai_url}" in said[1]
     with SqliteStore(store) as kept:
         assert [info.head.title for info in kept.logs()] == ["Hi."]
+
+
+def test_ctrl_c_says_what_is_left_to_record_where_that_takes_long(tmp_path) -> None:
+    store = tmp_path / "traffic.db"
+    with serving(Script(parts=(Text("Hello."),)), Script(parts=(Text("Again."),))) as server:
+        words = command("gateway", "--port", "0", "--store", store, "--openai", server.openai_url)
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+            assert gateway.stderr is not None
+            (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
+            first = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": True}
+            second = {**first, "messages": [{"role": "user", "content": "Another."}]}
+            httpx2.post(f"{address}/v1/chat/completions", json=first, timeout=60)
+            with SqliteStore(store) as kept:
+                wait_until(lambda: len(remarks(kept, REQUEST)) == 1)
+            with closing(sqlite3.connect(store)) as other:
+                # Another program writes to the store, and recording waits for it.
+                other.execute("begin immediate")
+                httpx2.post(f"{address}/v1/chat/completions", json=second, timeout=60)
+                gateway.send_signal(signal.SIGINT)
+                said = next(line for line in gateway.stderr if "recording" in line)
+                other.rollback()
+            assert gateway.wait(60) == 0
+    assert "recording what passed: 1 request left" in said
+    with SqliteStore(store) as kept:
+        assert {info.head.title for info in kept.logs()} == {"Hi.", "Another."}
 
 
 def test_ctrl_c_tells_a_client_that_waits_and_prints_no_traceback(tmp_path) -> None:

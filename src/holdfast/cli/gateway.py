@@ -29,6 +29,8 @@ from holdfast.packing.amounts import parse_tokens
 from holdfast.store import SqliteStore
 
 PORT = 8427
+QUIET_SECONDS = 4.0
+"""How long the gateway may take at its end to record what passed, before it says so, and says so again."""
 EXTRA = ("httpx2", "uvicorn", "httptools", "uvloop")
 
 EXAMPLES = """\b
@@ -222,7 +224,7 @@ def command(
     try:
         server.serve_on(listening)
     finally:
-        recorder.close()
+        close_recorder(recorder)
         listening.close()
         warn_of_missed(recorder)
     if recorder.error:
@@ -250,6 +252,16 @@ def where_recorded(ctx: click.Context) -> str:
     """The store, and the command that lists what is in it."""
     given = f" --store {shlex.quote(str(store_path(ctx)))}" if STORE in ctx.meta else ""
     return f"recorded in {store_path(ctx)}: `holdfast logs{given}` lists it"
+
+
+def close_recorder(recorder: LateRecorder) -> None:
+    """Wait until all that passed is recorded; where that takes long, say how much is left."""
+    closing = threading.Thread(target=recorder.close, name="holdfast closing")
+    closing.start()
+    closing.join(QUIET_SECONDS)
+    while closing.is_alive():
+        note(f"recording what passed: {counted(max(recorder.waiting, 1), 'request')} left")
+        closing.join(QUIET_SECONDS)
 
 
 def warn_of_missed(recorder: LateRecorder) -> None:

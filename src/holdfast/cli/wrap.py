@@ -20,6 +20,7 @@ from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.cli.gateway import (
     check_extra,
     chosen_upstreams,
+    close_recorder,
     exchange_spans,
     gateway_address,
     mode_options,
@@ -121,7 +122,7 @@ def command(
             url = gateway_address("127.0.0.1", listening.getsockname()[1], "")
             code = run_agent(start, arguments, url, texts if settings.mode != "watch" else None)
     finally:
-        recorder.close()
+        close_recorder(recorder)
         listening.close()
     warn_of_missed(recorder)
     if recorder.error:
