@@ -306,3 +306,12 @@ LONE_RESULTS = {
 def test_a_list_of_one_result_without_its_call_is_refused_by_its_place(name):
     with pytest.raises(InputError, match="left out: message 0, as the result of `x`"):
         holdfast.pack([LONE_RESULTS[name]])
+
+
+def test_no_cache_mark_is_on_a_result_without_content():
+    session = holdfast.Session(budget="16k", to="anthropic")
+    empty = {"type": "tool_result", "tool_use_id": RESULT["anthropic"]["content"][0]["tool_use_id"]}
+    session.append(QUESTION["anthropic"], anthropic_reply(), {"role": "user", "content": [empty]})
+    blocks = [block for message in session.pack().messages for block in message["content"]]
+    assert blocks[-1] == empty
+    assert "cache_control" in blocks[-2]

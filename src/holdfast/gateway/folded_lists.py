@@ -13,6 +13,7 @@ from holdfast.followed_conversations import FollowedConversation, PackedConversa
 from holdfast.gateway.client_requests import ClientRequest
 from holdfast.messages import Json
 from holdfast.packing.validator import Violation, check
+from holdfast.wire.anthropic import may_be_marked
 from holdfast.wire.content_blocks import SYSTEM_ROLES, FormatName, WireDict
 from holdfast.wire.foreign_json import Losses, items, obj
 from holdfast.wire.message_lists import grouped_events
@@ -206,6 +207,8 @@ def _with_cache_marks(sent: list[_SentMessage], request: ClientRequest) -> list[
         if mark is None or one.raw or one.message.get("role") != obj(request.messages[-back]).get("role"):
             continue
         blocks = _blocks(one.message, "content")
+        if not may_be_marked(obj(blocks[-1])):
+            continue
         marked = [*blocks[:-1], {**obj(blocks[-1]), "cache_control": mark}]
         sent[-back] = _SentMessage({**one.message, "content": marked})
     return sent

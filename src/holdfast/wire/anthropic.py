@@ -230,6 +230,12 @@ MessageBlocks = tuple[bool, list[WireDict]]
 """Whether a message is a system message, and its blocks; those of system messages are sent before all others."""
 
 
+def may_be_marked(block: WireDict) -> bool:
+    """Whether a block takes `cache_control`: no thought does, and nothing that is empty."""
+    kind = block["type"]
+    return kind not in THINKING_TYPES and (kind != "tool_result" or bool(block.get("content")))
+
+
 def mark_layer_ends(
     ends: Sequence[int],
     tools: list[WireDict],
@@ -245,7 +251,7 @@ def mark_layer_ends(
         sent = [*tools]
         for wanted in (True, False):
             blocks = [block for is_system, some in written[:end] if is_system is wanted for block in some]
-            sent += [block for block in blocks if block["type"] not in THINKING_TYPES]
+            sent += [block for block in blocks if may_be_marked(block)]
         # An empty layer ends where the one before it does.
         if sent and not (last and last[-1] is sent[-1]):
             last.append(sent[-1])
