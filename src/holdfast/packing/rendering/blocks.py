@@ -167,17 +167,25 @@ def _user_part(
     return (part, "") if clipped == part.text else (Text(clipped), "paste")
 
 
+MOST_READ = 200_000
+"""Characters of a paste that are searched for demands: that takes half a second."""
+
+
 def _clip_paste(context: RenderContext, text: str, cap: int) -> str:
     """Head and tail of a paste, and what it demands for good between them, as far as `cap` tokens hold that too."""
     count = context.counter.text
     clipped = clip_tokens(text, cap, context.counter)
     if clipped == text:
         return text
-    missing: list[str] = []
-    for start, end in directives(text):
+    shown, missing = one_line(clipped), list[str]()
+    for start, end in directives(text[:MOST_READ]):
         said = one_line(text[start:end])
-        if said not in one_line(clipped) and (cap := cap - count(said) - 2) >= 0:
-            missing.append(f"- {said}")
+        if said in shown:
+            continue
+        cap -= count(said) + 2
+        if cap < 0:
+            break
+        missing.append(f"- {said}")
     lines = clipped.split("\n")
     gap = next((at for at, line in enumerate(lines, 1) if text_id(text) in line and marked_as(line)), 0)
     whole = (
