@@ -10,8 +10,8 @@ from holdfast.agents.build import AgentConfig
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.notices import Reminded
 from holdfast.agents.outcomes import Done
-from holdfast.events import RulesSet, ToolReturned
-from holdfast.messages import ToolCall
+from holdfast.events import RulesSet, ToolReturned, UserSaid
+from holdfast.messages import Image, Text, ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
@@ -213,3 +213,21 @@ def test_in_plan_mode_nothing_is_changed(tmp_path, repository):
     assert say(coding, "Plan it.") == Done("A plan.")
     assert all("plan mode" in text for text in texts(coding))
     assert sorted(p.name for p in repository.iterdir()) == [".git", "code_law.md", "main.py", "web"]
+
+
+def test_pictures_belong_to_the_message_and_an_attached_text_mentions_nothing(tmp_path, repository):
+    coding = opened(tmp_path, repository, "I see.")
+    picture = Image("image/png", "AAAA")
+
+    async def work():
+        try:
+            return await coding.say("Look.", "As @main.py says.", images=[picture])
+        finally:
+            await coding.aclose()
+
+    assert asyncio.run(work()) == Done("I see.")
+    events = [entry.event for entry in coding.session.log.entries()]
+    said = [one.parts for one in events if isinstance(one, UserSaid) and one.origin == "person"]
+    assert said == [(Text("Look."), picture), (Text("As @main.py says."),)]
+    reminders = [str(one.parts) for one in events if isinstance(one, UserSaid) and one.origin == "reminder"]
+    assert not any("main.py" in text for text in reminders)

@@ -44,7 +44,7 @@ from holdfast.compaction.plan import plan_compaction
 from holdfast.effort import Effort
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Folded, SystemSet, ToolsSet, UsageReported, UserSaid
-from holdfast.messages import Text, ToolCall, Usage, joined_text
+from holdfast.messages import Image, Text, ToolCall, Usage, UserPart, joined_text
 from holdfast.models.catalogue import ModelEntry, request_cost
 from holdfast.models.model import (
     Model,
@@ -189,12 +189,14 @@ class Agent:
     def effort(self, effort: Effort) -> None:
         self._settings = replace(self._settings, effort=effort)
 
-    def say(self, text: str, *reminders: str) -> None:
-        """What a person says, with the reminders that belong to it. May be called while the agent works."""
+    def say(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> None:
+        """What a person says, with the pictures and reminders that belong to it. May be called while the agent
+        works."""
         if not isinstance(text, str):
             raise InputError(f"the agent is told a `{type(text).__name__}`, not a text", hint="pass a `str`")
         # No provider takes a blank message.
-        said = [UserSaid((Text(text),))] if text.strip() else []
+        parts: tuple[UserPart, ...] = (*([Text(text)] if text.strip() else []), *images)
+        said = [UserSaid(parts)] if parts else []
         self._queued_messages += [*said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
         if not self.is_running:
             self.record_messages()

@@ -87,15 +87,22 @@ def begin_session(
 
 def logs_in_folder(store: Store, root: str, source: str = SOURCE) -> Iterator[LogInfo]:
     """The logs of a folder, the most recently used first; also those in which nobody spoke yet."""
+    return (info for info in _newest_first(store, source) if session_folder(store, info.head.id) == root)
+
+
+def _newest_first(store: Store, source: str) -> list[LogInfo]:
     logs = (info for info in store.logs() if info.head.source == source)
-    for info in sorted(logs, key=lambda one: (one.last_at or 0.0, one.head.id), reverse=True):
-        if session_folder(store, info.head.id) == root:
-            yield info
+    return sorted(logs, key=lambda one: (one.last_at or 0.0, one.head.id), reverse=True)
 
 
 def sessions_in(store: Store, root: Path, source: str = SOURCE) -> Iterator[LogInfo]:
     """The sessions of a folder, the most recently used first."""
     return (info for info in logs_in_folder(store, str(root), source) if _is_spoken_in(store, info))
+
+
+def all_sessions(store: Store, source: str = SOURCE) -> Iterator[LogInfo]:
+    """The sessions of all folders, the most recently used first."""
+    return (info for info in _newest_first(store, source) if _is_spoken_in(store, info))
 
 
 def newest_session(store: Store, root: Path, source: str = SOURCE) -> str:

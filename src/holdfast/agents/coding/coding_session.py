@@ -2,12 +2,13 @@
 opened.
 
 Rule: it can be closed at any moment and resumed from the log; what was sent before is sent again to the byte.
-Terminal and headless runs open it here and nowhere else. What was opened is closed again if a later part fails.
+Terminal, editors and headless runs open it here and nowhere else. What was opened is closed again if a later part
+fails.
 """
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -37,6 +38,7 @@ from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
 from holdfast.agents.trust import config_folder
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.events import Noted, SystemSet, ToolsSet
+from holdfast.messages import Image, Json
 from holdfast.models.model import Model
 from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.store import SqliteStore, Store
@@ -44,7 +46,7 @@ from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
 from holdfast.tools.mcp.client import McpServers
-from holdfast.tools.mcp.server_config import parse_servers
+from holdfast.tools.mcp.server_config import Server, StdioServer, parse_servers
 from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover
 from holdfast.tools.shell.bash_output import take_ended_jobs
 from holdfast.tools.workspace import Workspace
@@ -92,12 +94,15 @@ class CodingSession:
         )
         self._restore()
 
-    async def say(self, text: str) -> End:
-        """What a person says, and the run that follows."""
+    async def say(self, text: str, *attached: str, images: Sequence[Image] = ()) -> End:
+        """What a person says, and the run that follows. What is `attached` is data: an `@` in it is no mention."""
         lines = await self._new_environment()
         is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
         ended = take_ended_jobs(self.tool_state.shell)
-        self.add_message(text, *ended, *([environment_reminder(lines)] if lines and is_bound else []))
+        reminders = (*ended, *([environment_reminder(lines)] if lines and is_bound else []))
+        self.add_message(text, *reminders, images=images)
+        for data in attached:
+            self.agent.say(data)
         if lines and not is_bound:
             # After the message: a rewind to before it takes this back too.
             self.session.record(environment_recap(lines))
@@ -108,11 +113,13 @@ class CodingSession:
         self._read_rules()
         return await run(self.agent)
 
-    def add_message(self, text: str, *reminders: str) -> ResolvedPrompt:
+    def add_message(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
         prompt = resolve_mentions(text, self.workspace)
         self._read_rules()
-        self.agent.say(prompt.text, *([prompt.reminder] if prompt.reminder else []), *reminders)
+        self.agent.say(
+            prompt.text, *([prompt.reminder] if prompt.reminder else []), *reminders, images=images
+        )
         return prompt
 
     async def _new_environment(self) -> tuple[str, ...]:
@@ -241,8 +248,10 @@ async def open_coding_session(
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
     tasks: TaskSettings | None = None,
+    servers: Mapping[str, Json] | None = None,
 ) -> OpenedSession:
-    """Open what a person asked for. `model` is asked instead of the one that the options name.
+    """Open what a person asked for. `model` is asked instead of the one that the options name; `servers` are MCP
+    servers besides the configured ones, in the same form.
 
     Raises `NoModel` if no model can be asked, and other errors of `holdfast.errors`.
     """
@@ -250,11 +259,11 @@ async def open_coding_session(
     resolved = await asyncio.to_thread(resolve_config, options, env, model)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(resolved.model.aclose)
-        servers = McpServers(parse_servers(resolved.config.servers, resolved.config.where), environment=env)
-        stack.push_async_callback(servers.close)
-        servers.start()
+        mcp = McpServers(_servers(resolved, servers or {}), environment=env)
+        stack.push_async_callback(mcp.close)
+        mcp.start()
         patience = min(SERVER_SECONDS, options.limits.seconds or SERVER_SECONDS)
-        await servers.ready(patience)
+        await mcp.ready(patience)
         store = await asyncio.to_thread(SqliteStore, resolved.store)
         stack.callback(store.close)
         log, log_notes = await asyncio.to_thread(_find_or_begin, options, resolved, store)
@@ -262,20 +271,32 @@ async def open_coding_session(
             make_agent_config(resolved, store, log, options.limits, watch),
             approver=approver or UnattendedApprover(),
             responder=responder or NoAnswer(),
-            more_tools=tuple(servers.tools()),
+            more_tools=tuple(mcp.tools()),
             tasks=tasks or TaskSettings(),
             skills=config_folder(env) / "skills",
         )
         session = await asyncio.to_thread(CodingSession, config)
         stack.push_async_callback(session.aclose)
         close = stack.pop_all().aclose
-    known = set(servers.troubles)
+    known = set(mcp.troubles)
     waiting = [
         f"the MCP server `{name}` did not start within {patience:g} s; its tools can be used once it has"
-        for name in servers.starting
+        for name in mcp.starting
     ]
-    notes = (*log_notes, *resolved.notes, *_troubles(servers), *waiting, *session.tool_state.skills.warnings)
-    return OpenedSession(session, notes, close, lambda: _troubles(servers, known))
+    notes = (*log_notes, *resolved.notes, *_troubles(mcp), *waiting, *session.tool_state.skills.warnings)
+    return OpenedSession(session, notes, close, lambda: _troubles(mcp, known))
+
+
+def _servers(resolved: ResolvedConfig, given: Mapping[str, Json]) -> dict[str, Server]:
+    """The servers of the configuration, then those that are given; a program runs in the session's folder."""
+    servers = {
+        **parse_servers(resolved.config.servers, resolved.config.where),
+        **parse_servers(given, "the servers of the client"),
+    }
+    return {
+        name: replace(one, cwd=one.cwd or str(resolved.root)) if isinstance(one, StdioServer) else one
+        for name, one in servers.items()
+    }
 
 
 def _troubles(servers: McpServers, known: Collection[str] = ()) -> tuple[str, ...]:
