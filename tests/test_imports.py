@@ -185,6 +185,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {
         SHARED: set(),
         "coding": {SHARED},
         "commands": {SHARED, "coding"},
+        "acp": {SHARED, "coding", "commands"},
         "pair": {SHARED, "coding"},
         "reviewer": {SHARED, "coding"},
     },

@@ -1,0 +1,113 @@
+"""What a person can choose for a session in the editor: its mode, its model, and how much the model thinks.
+
+Rule: only what would work is offered, and looking asks no server: a model is listed if its key is set. A key that
+is part of a model's address is never shown.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from acp.schema import (
+    AvailableCommand,
+    AvailableCommandInput,
+    AvailableCommandsUpdate,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionMode,
+    SessionModeState,
+    UnstructuredCommandInput,
+)
+
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands import COMMANDS
+from holdfast.agents.commands.effort import ABOUT
+from holdfast.agents.commands.mode import MODES
+from holdfast.agents.commands.model import project_catalogue
+from holdfast.errors import ConfigError
+from holdfast.models.catalogue import Catalogue
+from holdfast.models.selection import resolve_model
+
+OptionCategory = Literal["mode", "model", "thought_level"]
+"""What an option is about, in the protocol's words."""
+MODE, MODEL, EFFORT = "mode", "model", "effort"
+ELSEWHERE = frozenset({"resume", "fork"})
+"""Commands that open another session: in an editor its list of sessions does that."""
+
+
+def mode_state(coding: CodingSession) -> SessionModeState:
+    modes = [SessionMode(id=mode, name=mode.capitalize(), description=about) for mode, about in MODES.items()]
+    return SessionModeState(current_mode_id=coding.gate.mode, available_modes=modes)
+
+
+def config_options(coding: CodingSession, env: Mapping[str, str]) -> list[SessionConfigOptionSelect]:
+    agent = coding.agent
+    modes = [_choice(mode, mode.capitalize(), about) for mode, about in MODES.items()]
+    models = [_choice(name, name) for name in offered_models(coding, env)]
+    options = [
+        _select(MODE, "mode", "Mode", "What the agent may do without asking", coding.gate.mode, modes),
+        _select(MODEL, "model", "Model", "The model that is asked", agent.model.name, models),
+    ]
+    if levels := agent.model_entry.levels:
+        choices = [_choice(level, level.capitalize(), ABOUT[level]) for level in levels]
+        about = "How much the model thinks before it replies"
+        options.append(_select(EFFORT, "thought_level", "Effort", about, agent.effort, choices))
+    return options
+
+
+def offered_models(coding: CodingSession, env: Mapping[str, str]) -> list[str]:
+    """The models of the catalogue whose key is set, and the one in use."""
+    catalogue = project_catalogue(coding)
+    usable = {name for name in catalogue.models if _is_usable(name, catalogue, env)}
+    return sorted(usable | {coding.agent.model.name})
+
+
+def _is_usable(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> bool:
+    try:
+        return not resolve_model(name, catalogue, env).missing(env)
+    except ConfigError:  # one without an address
+        return False
+
+
+def offered_commands() -> AvailableCommandsUpdate:
+    commands = [
+        AvailableCommand(name=one.name, description=one.about, input=_input(one.usage))
+        for one in COMMANDS.values()
+        if one.name not in ELSEWHERE
+    ]
+    return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
+
+
+def command_line(text: str) -> str:
+    """The command that a prompt is; empty if it is none. A path that begins with `/` is no command."""
+    name = text.strip().partition(" ")[0].removeprefix("/").lower()
+    return (
+        text.strip() if text.lstrip().startswith("/") and name in COMMANDS and name not in ELSEWHERE else ""
+    )
+
+
+def _input(usage: str) -> AvailableCommandInput | None:
+    hint = usage.partition(" ")[2]
+    return AvailableCommandInput(root=UnstructuredCommandInput(hint=hint)) if hint else None
+
+
+def _select(
+    id_: str,
+    category: OptionCategory,
+    name: str,
+    about: str,
+    current: str,
+    options: list[SessionConfigSelectOption],
+) -> SessionConfigOptionSelect:
+    return SessionConfigOptionSelect(
+        type="select",
+        id=id_,
+        name=name,
+        description=about,
+        category=category,
+        current_value=current,
+        options=options,
+    )
+
+
+def _choice(value: str, name: str, about: str = "") -> SessionConfigSelectOption:
+    return SessionConfigSelectOption(value=value, name=name, description=about or None)
