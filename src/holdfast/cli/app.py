@@ -34,6 +34,7 @@ COMMANDS = {
     "compact": "Summarize the steps that leave the window, and check the summary.",
     "replay": "Measure what context policies keep, and what they cost.",
     "fit": "Learn from recordings which lines are worth keeping.",
+    "acp": "Let an editor use the coding agent, by the Agent Client Protocol.",
     "permissions": "Show what an agent may do here, and manage the rules that you approved.",
     "logs": "List, export, import, delete and verify logs.",
     "gateway": "Pass requests of agents to their providers, and record them.",

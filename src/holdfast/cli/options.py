@@ -131,7 +131,7 @@ profile_option = click.option(
     shell_complete=complete_with("profiles"),
     help="Use this profile; `holdfast profiles` lists them.",
 )
-permission_options = together(
+mode_options = together(
     click.option(
         "--mode",
         type=click.Choice(MODES),
@@ -147,6 +147,9 @@ permission_options = together(
     click.option(
         "--sandbox", type=click.Choice(SANDBOXES), help="Run commands in this sandbox (default: auto)."
     ),
+)
+permission_options = together(
+    mode_options,
     click.option(
         "--trust",
         "trusts",
