@@ -156,6 +156,30 @@ def test_a_file_beside_a_result_that_is_shortened_stays(tmp_path, format_, key, 
     assert is_prefix(before, after)
 
 
+@pytest.mark.parametrize(
+    ("format_", "key", "file"), [("anthropic", "content", PDF), ("gemini", "parts", PDF_PART)]
+)
+def test_a_file_beside_words_that_are_shortened_stays(tmp_path, format_, key, file) -> None:
+    settings = {"files": tmp_path, "mode": "fold", "budget": BUDGET}
+    first = [
+        said(format_, "user", f"Read it.\n{long_text()}"),
+        *step(format_, 1, "Bash", {"command": "ls"}, "a"),
+    ]
+    first[0] = {**first[0], key: [{"text": first[0][key]}]} if isinstance(first[0][key], str) else first[0]
+    if format_ == "anthropic":
+        first[0][key] = [{"type": "text", **one} for one in first[0][key]]
+    first[0][key].append(file)
+    lists = [[*first]]
+    for number in range(2, 24):
+        lists.append([*lists[-1], *step(format_, number, "Bash", {"command": "make"}, long_text()[:6_000])])
+    with upstream() as (url, seen), gateway_before(url, MemoryStore(), **settings) as gateway:
+        for messages in lists:
+            send(gateway, format_, body(format_, messages))
+    last = list_in(format_, seen.requests[-1].body)
+    assert last[0][key][0] != first[0][key][0], "the words were shortened"
+    assert [block for message in last for block in message[key]].count(file) == 1
+
+
 @pytest.mark.slow
 def test_system_messages_of_a_chat_stay_in_front_as_they_were(tmp_path) -> None:
     prompts = [{"role": "system", "content": "Be  brief."}, {"role": "developer", "content": "Use tools."}]

@@ -167,19 +167,33 @@ def _with_files(sent: list[_SentMessage], request: ClientRequest) -> list[_SentM
         return sent
     key = "content" if request.format == "anthropic" else "parts"
     own = {id_: at for at, one in enumerate(sent) if not one.raw for id_ in _result_ids(one.message, key)}
+    first = next((at for at, one in enumerate(sent) if not one.raw and _is_user(one.message)), None)
+    raw = {id(one.message) for one in sent if one.raw}
     for message in map(obj, request.messages):
         places = [own[id_] for id_ in _result_ids(message, key) if id_ in own]
-        if not places:
+        # Beside words that were shortened or put into a note, it goes where the first of these stands.
+        is_gone = (
+            first is not None
+            and id(message) not in raw
+            and _is_user(message)
+            and not _result_ids(message, key)
+        )
+        at = max(places) if places else first if is_gone else None
+        if at is None:
             continue
-        there = _blocks(sent[max(places)].message, key)
         files = [
             block
             for block in items(message.get(key))
-            if block not in there and _is_unheld({**message, key: [block]}, key, request.format)
+            if _is_unheld({**message, key: [block]}, key, request.format)
+            and not any(block in _blocks(one.message, key) for one in sent)
         ]
         if files:
-            sent[max(places)] = _SentMessage({**sent[max(places)].message, key: [*there, *files]})
+            sent[at] = _SentMessage({**sent[at].message, key: [*_blocks(sent[at].message, key), *files]})
     return sent
+
+
+def _is_user(message: WireDict) -> bool:
+    return message.get("role") == "user"
 
 
 def _result_ids(message: WireDict, key: str) -> list[str]:
