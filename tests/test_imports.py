@@ -21,6 +21,7 @@ VALUES = {
     "image_size",
     "effort",
     "tool_use",
+    "user_folders",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
@@ -31,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "line_ranges": set(),
     "image_size": set(),
     "effort": {"errors"},
+    "user_folders": set(),
     "events": {"messages"},
     "tool_use": {"messages"},
     "redaction": VALUES,

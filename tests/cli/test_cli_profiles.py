@@ -1,5 +1,6 @@
 """`holdfast profiles`: what `pack` would use here, and why."""
 
+import json
 import re
 from pathlib import Path
 
@@ -40,3 +41,19 @@ def test_an_unknown_name_gives_the_nearest() -> None:
     done = holdfast("profiles", "reviw")
     assert done.code == 2
     assert "hint: did you mean `review`?" in done.err
+
+
+def test_a_setting_says_whether_it_is_from_your_own_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config" / "holdfast").mkdir(parents=True)
+    (tmp_path / "config" / "holdfast" / "holdfast.toml").write_text(
+        "[profile.house]\nkeep = 9\nwindow = '64k'\n"
+    )
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "holdfast.toml").write_text("[profile.house]\nkeep = 7\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path / "project")
+    origins = json.loads(holdfast("profiles", "house", "--json").text)["from"]
+    assert origins["keep"] == "house (holdfast.toml)"
+    assert origins["window"] == "house (your own holdfast.toml)"

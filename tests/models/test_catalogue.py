@@ -220,7 +220,7 @@ def test_names_and_providers_that_are_none_are_refused() -> None:
 
 
 def test_every_key_of_an_entry_can_be_written_in_a_file() -> None:
-    assert set(ENTRY) == set(ModelEntry.__struct_fields__) - {"name", "origin", "date"}
+    assert set(ENTRY) == set(ModelEntry.__struct_fields__) - {"name", "origin", "date", "takes_key"}
     assert set(PRICE) == set(Price.__struct_fields__)
 
 

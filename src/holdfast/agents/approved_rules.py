@@ -11,6 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from holdfast.config import is_in_folder
+
 FILE = "approved-rules.jsonl"
 
 
@@ -21,7 +23,7 @@ class ApprovedRule(Struct, frozen=True):
 
 def is_out_of_reach(folder: Path, root: Path) -> bool:
     """Whether the person's own settings lie outside a workspace, where an agent cannot write them."""
-    return not folder.resolve().is_relative_to(root.resolve())
+    return not is_in_folder(folder, root)
 
 
 def approved_rules(folder: Path, root: Path) -> list[str]:

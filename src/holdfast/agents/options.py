@@ -11,10 +11,11 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.agents.limits import RunLimits
-from holdfast.agents.trust import apply_trust, config_folder
+from holdfast.agents.trust import apply_trust
 from holdfast.config import load_config
 from holdfast.effort import Effort
 from holdfast.errors import HoldfastError
+from holdfast.user_folders import config_folder
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ def preview_agent(options: AgentOptions, env: Mapping[str, str]) -> AgentPreview
     try:
         config = load_config(cwd=options.root, env=env)
         if not options.trusts:
-            config, _ = apply_trust(config, config_folder(env), env, trusts=False)
+            config, _ = apply_trust(config, config_folder(env), trusts=False)
     except HoldfastError:
         return AgentPreview(
             _without_address(options.model or env.get("HOLDFAST_MODEL", "")), options.mode or ""

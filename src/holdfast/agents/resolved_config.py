@@ -19,16 +19,18 @@ from holdfast.agents.model_choice import cache_prices, choose_model
 from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.notices import Watch
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.trust import apply_trust, config_folder
-from holdfast.config import Config, load_config, resolve_profile
+from holdfast.agents.trust import apply_trust
+from holdfast.config import Config, load_config, resolve_profile, user_config_path
 from holdfast.effort import EFFORT_VARIABLE, Effort, parse_effort
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
 from holdfast.store import Store, default_path
+from holdfast.tools.mcp.server_config import Server, parse_servers
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
 from holdfast.tools.shell.sandbox import Sandbox, find_sandbox
+from holdfast.user_folders import config_folder
 
 UNCONFINED = (
     "Only commands that read, or that a rule allows, run unasked; in plan mode only those that read run."
@@ -72,7 +74,9 @@ def _own_files(store: Path, env: Mapping[str, str]) -> list[str]:
         *(store.with_name(f"{store.name}{end}") for end in ("-wal", "-shm")),
         snapshots_path(store),
     ]
-    return [str(path.absolute()) for path in (*parts, config_folder(env))]
+    # The file may be a link to another place.
+    own = (config_folder(env), user_config_path(env).resolve())
+    return [str(path.absolute()) for path in (*parts, *own)]
 
 
 def load_permissions(
@@ -80,16 +84,25 @@ def load_permissions(
 ) -> tuple[Config, Permissions, str]:
     """The configuration as far as it is trusted, its permissions with what `allow` and the person's approvals add,
     and what to tell the person of the rest."""
-    config, distrust = apply_trust(load_config(cwd=root, env=env), config_folder(env), env, trusts=trusts)
-    permissions = parse_permissions(
-        config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
-    )
+    config, distrust = apply_trust(load_config(cwd=root, env=env), config_folder(env), trusts=trusts)
+    permissions = Permissions()
+    for layer in config.layers:
+        own = parse_permissions(layer.permissions, layer.where or "the configuration", tools=OTHER_TOOLS)
+        permissions = permissions.overlaid(own, layer.permissions)
     for rule in allow:
         permissions = permissions.allowing(rule, "--allow")
     for rule in approved_rules(config_folder(env), root):
         with contextlib.suppress(ConfigError):  # a rule in the syntax of another version is asked about again
             permissions = permissions.allowing(rule)
     return config, permissions, distrust
+
+
+def configured_servers(config: Config) -> dict[str, Server]:
+    """The MCP servers of all files; one of the same name in a later file takes the place of the earlier."""
+    servers: dict[str, Server] = {}
+    for layer in config.layers:
+        servers |= parse_servers(layer.servers, layer.where)
+    return servers
 
 
 def resolve_config(
@@ -141,7 +154,9 @@ def resolve_config(
 def configured_effort(config: Config, env: Mapping[str, str]) -> Effort | None:
     """How much to think, as `HOLDFAST_EFFORT` or `default_effort` says; None where neither does."""
     by_variable = parse_effort(env.get(EFFORT_VARIABLE, ""), f"environment variable `{EFFORT_VARIABLE}`")
-    return by_variable or parse_effort(config.default_effort, f"{config.where}: `default_effort`")
+    return by_variable or parse_effort(
+        config.default_effort, f"{config.source('default_effort')}: `default_effort`"
+    )
 
 
 def _effort_notes(entry: ModelEntry, wanted: Effort | None) -> list[str]:

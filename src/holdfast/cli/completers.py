@@ -11,7 +11,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from holdfast.agents.approved_rules import approved_rules as rules_of
-from holdfast.agents.trust import config_folder
 from holdfast.cli.store_file import store_path
 from holdfast.cli.wrapped_agents import AGENTS
 from holdfast.config import load_config
@@ -22,6 +21,7 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import FORMATS
 from holdfast.store import SqliteStore
+from holdfast.user_folders import config_folder
 
 
 def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -142,7 +142,7 @@ def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
 
 def _row_data(row: ModelRow) -> dict[str, Json]:
     entry = asdict(row.chosen.entry)
-    del entry["name"], entry["date"]
+    del entry["name"], entry["date"], entry["takes_key"]
     return {
         "model": row.chosen.name,
         **entry,

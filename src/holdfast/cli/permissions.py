@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from holdfast.agents.approved_rules import approved_rules, forget_rule
 from holdfast.agents.resolved_config import load_permissions
-from holdfast.agents.trust import config_folder
 from holdfast.cli.options import common_options, complete_with, permission_options
 from holdfast.cli.streams import note, write
 from holdfast.errors import InputError
@@ -24,6 +23,7 @@ from holdfast.tools.permissions.decision import Verdict, decide
 from holdfast.tools.permissions.gate import call_context
 from holdfast.tools.permissions.tool_rules import LISTS, PermissionMode
 from holdfast.tools.workspace import Workspace
+from holdfast.user_folders import config_folder
 
 EXAMPLES = """\b
 Examples:

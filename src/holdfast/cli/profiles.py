@@ -82,7 +82,7 @@ def _brief(profile: Profile, config: Config) -> dict[str, str | int]:
 
 
 def _origin(profile: str, config: Config) -> str:
-    return config.where if profile in config.profiles else "built in"
+    return config.source("bases", profile) or config.source("profiles", profile) or "built in"
 
 
 def _sources(config: Config, profile: Profile) -> dict[str, str]:
@@ -93,10 +93,17 @@ def _sources(config: Config, profile: Profile) -> dict[str, str]:
     sources = {}
     for setting in SETTINGS.values():
         holder = next((n for n in chain if setting.name in config.profiles.get(n, {})), "")
-        sources[setting.name] = f"{holder} ({Path(config.where).name})" if holder else chain[-1]
+        sources[setting.name] = _holder(config, holder, setting.name) if holder else chain[-1]
         if setting.name in given and setting.name not in unused_settings(asdict(profile)):
             sources[setting.name] = next((v for v in setting.variables if env.get(v)), "environment")
     return sources
+
+
+def _holder(config: Config, profile: str, setting: str) -> str:
+    """A profile and the file that has the setting in it."""
+    where = Path(config.source("profiles", profile, setting))
+    is_user = len(config.layers) > 1 and str(where) == config.layers[0].where
+    return f"{profile} ({'your own ' * is_user}{where.name})"
 
 
 def _lineage(config: Config, profile: str) -> list[str]:

@@ -8,7 +8,7 @@ which key, what it takes, what was found.
 import datetime
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from math import isfinite
@@ -93,7 +93,8 @@ class CostParts(Struct, frozen=True, gc=False):
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
-    """A model as the catalogue or a file describes it. `url` is set only where a file gives one.
+    """A model as the catalogue or a file describes it. `url` is set only where a file gives one, and `takes_key` is
+    false where a project's file sends a provider of the person's own file elsewhere.
 
     `efforts` are the levels of thinking that it takes, from the lowest, without `off`; `effort` is the one that its
     provider recommends for coding. `thinking_off`: what is sent where no thinking is asked for. `always_thinks`:
@@ -123,6 +124,7 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     cache_seconds: float = 0
     cache_minimum: int = 0
     url: str = ""
+    takes_key: bool = True
     note: str = ""
     origin: str = BUILT_IN
     date: datetime.date | None = None
@@ -182,8 +184,28 @@ ModelLookup = Callable[[str], ModelEntry | None]
 
 def load_catalogue(config: Config | None = None) -> Catalogue:
     """The catalogue that comes with Holdfast, with the `[models]` of a configuration over it."""
-    built_in = _built_in()
-    return merge_entries(built_in, config.models, config.where) if config and config.models else built_in
+    catalogue, own = _built_in(), set[str]()
+    for layer in config.layers if config else ():
+        if not layer.models:
+            continue
+        catalogue = merge_entries(catalogue, layer.models, layer.where)
+        if layer.is_own:
+            own |= {name.partition("/")[0] for name in layer.models}
+        else:
+            catalogue = _without_keys(catalogue, layer.models, own)
+    return catalogue
+
+
+def _without_keys(
+    catalogue: Catalogue, given: Mapping[str, Mapping[str, Json]], own: Collection[str]
+) -> Catalogue:
+    """An address in a project's file does not get the key of a provider that the person's own file has."""
+    models = {
+        name: replace(catalogue.models[name], takes_key=False)
+        for name, table in given.items()
+        if "url" in table and name.partition("/")[0] in own
+    }
+    return replace(catalogue, models={**catalogue.models, **models}) if models else catalogue
 
 
 def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], where: str) -> Catalogue:

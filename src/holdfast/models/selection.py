@@ -2,7 +2,8 @@
 
 Rule: what a name means is a pure function of the name, the configuration and the environment; no provider's code is
 loaded before a model is created. A key goes to its provider, or to the address that a person gives by name or
-variable; an address in a project's file never gets the key of a provider of the catalogue.
+variable; an address in a project's file never gets the key of a provider of the catalogue or of the person's own
+file.
 """
 
 import os
@@ -81,7 +82,7 @@ def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> Re
         name=plain,
         entry=entry,
         url=base.removesuffix("/v1") if entry.protocol == "messages" else base,
-        key="" if provider.key in known else provider.key,
+        key="" if provider.key in known or (is_from_file and not entry.takes_key) else provider.key,
         is_key_needed=not elsewhere and not provider.is_local,
     )
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.errors import NotFound, StoreError
+from holdfast.user_folders import data_folder
 
 FILE_VERSION = 1
 APPLICATION = 0x484F4C44
@@ -212,15 +213,4 @@ def default_path(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     named = environ.get(STORE_VARIABLE, "")
     if named:
         return Path(named).expanduser()
-    return _data_folder(environ, platform) / "holdfast" / "store.db"
-
-
-def _data_folder(environ: Mapping[str, str], platform: str) -> Path:
-    if platform == "win32":
-        local = environ.get("LOCALAPPDATA", "")
-        return Path(local) if local else Path.home() / "AppData" / "Local"
-    if platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    data = environ.get("XDG_DATA_HOME", "")
-    # The XDG specification: a relative path is ignored.
-    return Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
+    return data_folder(environ, platform) / "store.db"

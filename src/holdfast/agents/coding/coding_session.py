@@ -33,9 +33,13 @@ from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice, Watch, unw
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import parent_folders, read_rules, rule_changes
-from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
+from holdfast.agents.resolved_config import (
+    ResolvedConfig,
+    configured_servers,
+    make_agent_config,
+    resolve_config,
+)
 from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
-from holdfast.agents.trust import config_folder
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.events import Noted, SystemSet, ToolsSet
 from holdfast.messages import Image, Json
@@ -50,6 +54,7 @@ from holdfast.tools.mcp.server_config import Server, StdioServer, parse_servers
 from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover
 from holdfast.tools.shell.bash_output import take_ended_jobs
 from holdfast.tools.workspace import Workspace
+from holdfast.user_folders import config_folder
 from holdfast.views import path
 
 SYSTEM_PROMPT = (package_files(__package__) / "system.md").read_text("utf-8").strip()
@@ -290,7 +295,7 @@ async def open_coding_session(
 def _servers(resolved: ResolvedConfig, given: Mapping[str, Json]) -> dict[str, Server]:
     """The servers of the configuration, then those that are given; a program runs in the session's folder."""
     servers = {
-        **parse_servers(resolved.config.servers, resolved.config.where),
+        **configured_servers(resolved.config),
         **parse_servers(given, "the servers of the client"),
     }
     return {

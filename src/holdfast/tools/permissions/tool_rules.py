@@ -5,7 +5,7 @@ that matches nothing. Path patterns are matched against the file itself, with li
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ PermissionMode = Literal["plan", "ask", "edit", "auto"]
 """`plan` changes nothing, `ask` asks before each change, `edit` allows edits of files and commands in the sandbox,
 `auto` asks only about `full` access, where a rule says so, and about commands that no sandbox holds."""
 LISTS = ("allow", "ask", "deny")
+PATH_LISTS = ("variables", "hidden", "folders")
 COVERS: dict[str, frozenset[str]] = {
     "Read": frozenset({"Read", "LS", "Glob", "Grep"}),
     "Edit": frozenset({"Edit", "MultiEdit", "Write"}),
@@ -87,6 +88,14 @@ class Permissions(Struct, frozen=True):
             return replace(self, commands=replace(self.commands, allow=more))
         return replace(self, allow=(*self.allow, parse_tool_rule(rule, where)))
 
+    def overlaid(self, other: "Permissions", given: Collection[str]) -> "Permissions":
+        """These permissions under those of another table: lists have what is in both, and of the rest what is
+        `given` there counts."""
+        added = {name: (*getattr(self, name), *getattr(other, name)) for name in (*LISTS, *PATH_LISTS)}
+        both = {name: (*getattr(self.commands, name), *getattr(other.commands, name)) for name in LISTS}
+        chosen = {name: getattr(other, name) for name in ("mode", "sandbox", "network") if name in given}
+        return replace(self, commands=CommandRules(**both), **added, **chosen)
+
     @property
     def usual_access(self) -> Access:
         """What a command may touch that asks for nothing."""
@@ -95,7 +104,7 @@ class Permissions(Struct, frozen=True):
 
 def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[str] = ()) -> Permissions:
     """A `[permissions]` table. `tools` are further tools that rules may name, besides the built-in ones."""
-    known = (*LISTS, "folders", "mode", "sandbox", "network", "variables", "hidden")
+    known = (*LISTS, "mode", "sandbox", "network", *PATH_LISTS)
     for key in table:
         if key not in known:
             names = ", ".join(f"`{name}`" for name in known)
