@@ -58,10 +58,14 @@ def load_config(*, cwd: Path, env: Mapping[str, str]) -> Config:
 
 def read_config(path: Path, *, is_own: bool) -> Config:
     """One file. A relative `store` starts at its folder."""
-    section = ("tool", "holdfast") if path.name == "pyproject.toml" else ()
-    config = replace(parse_config(_text(path), str(path), section=section), is_own=is_own)
+    config = replace(parse_config(_text(path), str(path), section=section_of(path)), is_own=is_own)
     store = str(path.parent / Path(config.store).expanduser()) if config.store else ""
     return replace(config, store=store)
+
+
+def section_of(path: Path) -> tuple[str, ...]:
+    """The table of a file that has the configuration."""
+    return ("tool", "holdfast") if path.name == "pyproject.toml" else ()
 
 
 def _text(path: Path) -> str:
