@@ -122,12 +122,18 @@ class OverflowReported(Struct, frozen=True, gc=False, tag="overflow_reported"):
 
 
 class ApprovalGiven(Struct, frozen=True, gc=False, tag="approval_given"):
-    """A person, or a rule, allowed or denied a call. The model reads the reason of a denial."""
+    """A person, or a rule, allowed or denied a call. The model reads the reason of a denial. A command of several
+    parts may need `more_rules` for good."""
 
     call_id: str
     decision: ApprovalScope
     rule: str = ""
     reason: str = ""
+    more_rules: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        return (self.rule, *self.more_rules) if self.rule else ()
 
 
 class FoldedRun(Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ import pytest
 from holdfast.agents.approved_rules import FILE, approve_rule, approved_rules, forget_rule
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.decision import CallContext
-from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate
+from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, RulePlace
 from holdfast.tools.permissions.tool_rules import Permissions
 
 
@@ -62,22 +62,30 @@ class Always:
         return ApprovalAnswer("pattern")
 
 
+class Keeper:
+    def __init__(self, keep):
+        self.keep = keep
+
+    def places(self, _rules):
+        return (RulePlace("folder", "a file"),)
+
+
 def check(keep):
-    gate = PermissionGate(Permissions(), Always(), keep_rule=keep)
+    gate = PermissionGate(Permissions(), Always(), keeper=Keeper(keep))
     call = ToolCall("c1", "Bash", {"command": "npm install x", "access": "network"})
     return asyncio.run(gate.check(call, CallContext(sandbox="holds")))
 
 
 def test_an_answer_for_good_is_kept_with_the_access_it_was_about():
     kept = []
-    passed = check(kept.append)
+    passed = check(lambda rules, place: kept.append((rules, place)))
     assert passed.refusal is None
     assert passed.access == "network"
-    assert kept == ["Bash(npm install:*) with network"]
+    assert kept == [(("Bash(npm install:*) with network",), "folder")]
 
 
 def test_a_rule_that_cannot_be_kept_holds_in_this_log():
-    def fails(_rule):
+    def fails(_rules, _place):
         raise OSError("the disk is full")
 
     passed = check(fails)

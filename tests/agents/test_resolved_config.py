@@ -93,7 +93,7 @@ def test_where_the_store_is(root, tmp_path):
 def test_a_rule_approved_for_good_holds_for_the_next_agent_in_this_project(root, tmp_path):
     with MemoryStore() as store:
         config = make_agent_config(resolved(root), store, "", RunLimits(), unwatched)
-    config.keep_rule("Bash(npm install:*) with network")
+    config.rule_keeper.keep(["Bash(npm install:*) with network"], "folder")
     with (tmp_path / "config" / "holdfast" / "approved-rules.jsonl").open("a") as file:
         file.write(f'{{"root": "{root}", "allow": "Bash(a rule of another version"}}\n')
     found = resolved(root).permissions.commands.allow

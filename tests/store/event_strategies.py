@@ -45,7 +45,14 @@ EVENTS = st.one_of(
     st.builds(ev.ToolReturned, SHORT, SHORT | st.just("Recall"), USER_PARTS, st.booleans()),
     st.builds(ev.UsageReported, USAGE, SHORT, SHORT),
     st.builds(ev.OverflowReported, st.integers(0, 10**6), STRINGS),
-    st.builds(ev.ApprovalGiven, SHORT, st.sampled_from(["once", "deny"]), STRINGS, STRINGS),
+    st.builds(
+        ev.ApprovalGiven,
+        SHORT,
+        st.sampled_from(["once", "deny"]),
+        STRINGS,
+        STRINGS,
+        st.lists(STRINGS, max_size=2).map(tuple),
+    ),
     st.builds(
         ev.Folded,
         st.just("pressure"),

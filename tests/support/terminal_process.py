@@ -5,6 +5,7 @@ screen is there, as it is with the real command.
 """
 
 import asyncio
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ def replies(script):
             "It prints **new** now.",
         ),
         "sleep": ([ToolCall("1", "Bash", {"command": "sleep 60"})], "Slept."),
+        "make": ([ToolCall("1", "Bash", {"command": "make test"})], "It is made."),
         "none": ("Yes.",),
     }[script]
 
@@ -33,20 +35,24 @@ def opening(folder, script):
         loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
         from holdfast.agents.build import AgentConfig  # noqa: PLC0415
         from holdfast.agents.coding.coding_session import CodingSession, OpenedSession  # noqa: PLC0415
+        from holdfast.agents.kept_rules import KeptRules  # noqa: PLC0415
+        from holdfast.agents.resolved_config import load_permissions  # noqa: PLC0415
         from holdfast.models.scripted import ScriptedModel  # noqa: PLC0415
         from holdfast.packing.profile import BUILT_IN  # noqa: PLC0415
         from holdfast.store import SqliteStore  # noqa: PLC0415
-        from holdfast.tools.permissions.tool_rules import Permissions  # noqa: PLC0415
+
+        root = folder / "repo"
 
         async def make(options, *, approver, responder, watch):
             coding = CodingSession(
                 AgentConfig(
-                    root=folder / "repo",
+                    root=root,
                     store=SqliteStore(folder / "store.db"),
                     log=options.log,
                     model=ScriptedModel(*replies(script)),
                     profile=BUILT_IN["code"].scaled_to(32_000),
-                    permissions=Permissions(),
+                    permissions=load_permissions(root, os.environ)[1],
+                    rule_keeper=KeptRules(root, os.environ),
                     approver=approver,
                     mode="auto" if script == "sleep" else "ask",
                     responder=responder,

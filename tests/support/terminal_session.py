@@ -42,13 +42,22 @@ class Terminal:
     """What a test holds of a terminal: the app, the model, what was opened, the newest session."""
 
     def __init__(
-        self, folder: Path, *replies, mode="ask", log="session", root=None, model=None, request_settings=None
+        self,
+        folder: Path,
+        *replies,
+        mode="ask",
+        log="session",
+        root=None,
+        model=None,
+        request_settings=None,
+        **config,
     ):
         self.folder = folder
         self.root = root or repository(folder)
         self.model = model or ScriptedModel(*(replies or ("Yes.",)))
         self.request_settings = request_settings or RequestSettings()
         self.mode = mode
+        self.config = config
         self.coding = None
         self.targets = []
         self.app = AgentApp(
@@ -78,6 +87,7 @@ class Terminal:
                 responder=responder,
                 watch=watch,
                 snapshots=self.folder / "snapshots",
+                **self.config,
             )
         )
         return OpenedSession(self.coding, (), self.coding.aclose)

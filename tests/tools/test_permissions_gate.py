@@ -80,7 +80,20 @@ def test_a_pattern_covers_its_like_and_nothing_more():
 
 def test_a_pattern_that_was_not_offered_is_no_rule():
     gate = PermissionGate(Permissions(), Person(ApprovalAnswer("pattern")))
-    assert check(gate, bash("npm a && npm b")).event == ApprovalGiven("c1", "once")
+    assert check(gate, bash("npm a && npm $b")).event == ApprovalGiven("c1", "once")
+
+
+def test_a_command_of_parts_is_allowed_for_good_by_a_rule_for_each():
+    person = Person(ApprovalAnswer("pattern"), ApprovalAnswer("deny"))
+    gate = PermissionGate(Permissions(), person)
+    event = check(gate, bash("npm run build && npm test 2>&1 | tail -5")).event
+    assert event is not None
+    assert event.rules == ("Bash(npm run build:*)", "Bash(npm test:*)")
+    later = PermissionGate(Permissions(), Person(ApprovalAnswer("deny")))
+    later.restore(event)
+    for one in (gate, later):
+        assert check(one, bash("npm test -- -v && npm run build", "c3")).refusal is None
+        assert check(one, bash("npm publish", "c4")).refusal
 
 
 def test_the_question_says_why_and_what_would_allow_it():

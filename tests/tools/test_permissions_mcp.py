@@ -48,9 +48,9 @@ def test_one_allowed_tool_does_not_open_the_way_to_the_others():
     allowed = rules(allow=["mcp__git__log"])
     assert decide(by_name("mcp__git__log"), "ask", allowed, SCENE).verdict == "allow"
     asked = decide(by_name("mcp__git__push"), "ask", allowed, SCENE)
-    assert (asked.verdict, asked.offered_rule) == ("ask", "mcp__git__push")
+    assert (asked.verdict, asked.offered_rules) == ("ask", ("mcp__git__push",))
     assert "mcp__git__push may change something" in asked.reason
-    assert parse_tool_rule(asked.offered_rule, "here").matches("mcp__git__push", "")
+    assert parse_tool_rule(asked.offered_rules[0], "here").matches("mcp__git__push", "")
 
 
 def test_a_rule_for_mcp_call_itself_holds_for_all_that_go_through_it():
@@ -65,7 +65,7 @@ def test_a_rule_for_mcp_call_itself_holds_for_all_that_go_through_it():
 @pytest.mark.parametrize("name", ["Read", "TodoWrite", "Bash", "McpCall", "", 7, None, ["mcp__a__b"]])
 def test_no_name_turns_a_call_of_a_server_into_something_harmless(name):
     decision = decide(ToolCall("c1", "McpCall", {"name": name}), "ask", Permissions(), SCENE)
-    assert (decision.verdict, decision.offered_rule) == ("ask", "")
+    assert (decision.verdict, decision.offered_rules) == ("ask", ())
     assert decide(ToolCall("c1", "McpCall", {"name": name}), "plan", Permissions(), SCENE).verdict == "deny"
 
 

@@ -4,7 +4,7 @@ Rule: the coding agent, its sub-agents, the reviewer and the roles of a pair are
 to the caller and stays open.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,8 +23,9 @@ from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallGate, CallSettings
 from holdfast.tools.permissions.gate import (
     Approver,
+    NoRuleKeeper,
+    RuleKeeper,
     UnattendedApprover,
-    keep_nothing,
 )
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions
 from holdfast.tools.shell.sandbox import Sandbox
@@ -48,8 +49,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     approver: Approver = UnattendedApprover()
     mode: PermissionMode | None = None
-    keep_rule: Callable[[str], None] = keep_nothing
-    """Keeps a rule that a person approved for good."""
+    rule_keeper: RuleKeeper = NoRuleKeeper()
     responder: Responder = NoAnswer()
     more_tools: tuple[Tool, ...] = ()
     """Tools from elsewhere, such as those of MCP servers."""
@@ -111,5 +111,6 @@ def config_gate(config: AgentConfig, session: Session, workspace: Workspace, she
         workspace,
         shell,
         mode=config.mode,
-        keep_rule=config.keep_rule,
+        keeper=config.rule_keeper,
+        watch=config.watch,
     )

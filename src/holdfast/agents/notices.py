@@ -51,6 +51,12 @@ class Reminded(Struct, frozen=True):
     text: str
 
 
+class Warned(Struct, frozen=True):
+    """What the person should know."""
+
+    text: str
+
+
 class SubAgentNotice(Struct, frozen=True):
     """A notice of a sub-agent, with the call that it works for and its own log."""
 
@@ -70,6 +76,7 @@ Notice = (
     | SummaryBegan
     | SummaryMade
     | Reminded
+    | Warned
     | SubAgentNotice
 )
 Watch = Callable[[Notice], None]

@@ -6,14 +6,14 @@ and sandbox. What cannot be as asked for is an error or a note, never silence.
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.approved_rules import approve_rule, approved_rules
+from holdfast.agents.approved_rules import approved_rules
 from holdfast.agents.build import AgentConfig
+from holdfast.agents.kept_rules import KeptRules
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import cache_prices, choose_model
 from holdfast.agents.model_requests import RequestSettings
@@ -51,8 +51,7 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     sandbox: Sandbox
     store: Path
-    config_folder: Path
-    """Where the person's own settings are."""
+    env: Mapping[str, str]
     mode: PermissionMode | None
     is_local: bool
     """Whether the model answers on this machine, one request at a time."""
@@ -138,7 +137,7 @@ def resolve_config(
         permissions=permissions,
         sandbox=sandbox,
         store=store,
-        config_folder=config_folder(env),
+        env=env,
         mode=options.mode,
         is_local=is_local,
         notes=(
@@ -185,7 +184,7 @@ def make_agent_config(
         permissions=resolved.permissions,
         mode=resolved.mode,
         sandbox=resolved.sandbox,
-        keep_rule=partial(approve_rule, resolved.config_folder, resolved.root),
+        rule_keeper=KeptRules(resolved.root, resolved.env),
         snapshots=snapshots_path(resolved.store),
         compacts_in_background=not resolved.is_local,
         watch=watch,

@@ -6,10 +6,12 @@ Rule: an answer holds for the session's log; after a restart the gate knows it f
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import reduce
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.agents.notices import Warned, Watch, unwatched
 from holdfast.events import ApprovalGiven, AssistantReplied, Entry
 from holdfast.messages import ToolCall
 from holdfast.session import Session
@@ -18,9 +20,10 @@ from holdfast.tools.permissions.gate import (
     ApprovalAnswer,
     ApprovalQuestion,
     Approver,
+    NoRuleKeeper,
     PermissionGate,
+    RuleKeeper,
     call_context,
-    keep_nothing,
 )
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, ToolRule
 from holdfast.tools.shell.shell import Shell
@@ -43,14 +46,16 @@ class SessionGate:
         shell: Shell | None = None,
         *,
         mode: PermissionMode | None = None,
-        keep_rule: Callable[[str], None] = keep_nothing,
+        keeper: RuleKeeper = NoRuleKeeper(),  # noqa: B008 - frozen
+        watch: Watch = unwatched,
     ) -> None:
         self._configured = permissions
         self._session = session
         self._workspace = workspace
         self._shell = shell
         self._frozen: tuple[ToolRule, ...] = ()
-        self.permission_gate = PermissionGate(permissions, approver, mode, keep_rule)
+        self.permission_gate = PermissionGate(permissions, approver, mode, keeper)
+        self._watch = watch
 
     async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
         shell = self._shell
@@ -66,7 +71,9 @@ class SessionGate:
         if checked.event:
             self._session.record(checked.event)
             if checked.event.decision == "pattern":
-                self._configured = self._configured.allowing(checked.event.rule)
+                self._configured = reduce(Permissions.allowing, checked.event.rules, self._configured)
+            if checked.trouble:
+                self._watch(Warned(f"The rule holds {checked.trouble}"))
         if shell and call.name == "Bash":
             # Commands run one after another, each right after this.
             shell.access = checked.access
@@ -88,7 +95,7 @@ class SessionGate:
     def reset(self) -> None:
         """Forget the answers of this log; the mode and rules for good stay."""
         gate = self.permission_gate
-        self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode, gate.keep_rule)
+        self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode, gate.keeper)
 
     def restore(self, entries: Sequence[Entry]) -> None:
         """Take the answers of a person from the log."""

@@ -17,6 +17,7 @@ from holdfast.agents.notices import (
     SubAgentNotice,
     SummaryBegan,
     SummaryMade,
+    Warned,
     innermost,
 )
 from holdfast.agents.tool_results import is_uncertain
@@ -201,6 +202,8 @@ class EventView:
                 self._display.add(NotePiece("a summary is being written; the next step waits for it"))
             case SummaryMade(compaction=compaction):
                 self._display.add(NotePiece(" ".join([SUMMARIZED, *compaction.notes])))
+            case Warned(text=text):
+                self._display.add(NotePiece(text, "warning"))
             case SubAgentNotice():
                 self._show_task(notice)
 

@@ -21,6 +21,10 @@ CallState = Literal["writing", "waiting", "running", "done", "failed", "refused"
 """Of a call: the model writes it, it waits for its turn or a person, it runs, or it ended in one of five ways."""
 
 
+KeptIn = Literal["folder", "everywhere", "project"]
+"""Where a rule is kept: for the person in this folder, for the person everywhere, for everyone in the project."""
+
+
 class UserPiece(Struct):
     """A message of the person. `is_queued` until the agent has read it."""
 
@@ -93,7 +97,7 @@ class ApprovalRequest(Struct, frozen=True):
     name: str
     about: str
     reason: str
-    offered_rule: str = ""
+    offered_rules: tuple[str, ...] = ()
     session_scope: str = ""
     denied_before: str = ""
     diff: str = ""
@@ -101,11 +105,14 @@ class ApprovalRequest(Struct, frozen=True):
     removed: int = 0
     trouble: str = ""
     by: str = ""
+    places: tuple[tuple[KeptIn, str], ...] = ()
+    """Where the offered rules can be kept, each with its file."""
 
 
 class ApprovalDecision(Struct, frozen=True):
     decision: ApprovalScope
     reason: str = ""
+    place: KeptIn = "folder"
 
 
 class ChoiceQuestion(Struct, frozen=True):

@@ -20,7 +20,13 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from holdfast.terminal.cards import is_diff, render_diff
-from holdfast.terminal.interface import ApprovalDecision, ApprovalRequest, ChoiceAnswer, ChoiceQuestion
+from holdfast.terminal.interface import (
+    ApprovalDecision,
+    ApprovalRequest,
+    ChoiceAnswer,
+    ChoiceQuestion,
+    KeptIn,
+)
 from holdfast.terminal.safe_text import one_line, sanitize
 
 T = TypeVar("T", ApprovalDecision, ChoiceAnswer)
@@ -94,7 +100,9 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "allow('once')", show=False),
         Binding("a", "allow('log')", show=False),
-        Binding("p", "allow('pattern')", show=False),
+        Binding("p", "always", show=False),
+        Binding("e", "keep('everywhere')", show=False),
+        Binding("t", "keep('project')", show=False),
         Binding("n", "write", show=False),
         Binding("o", "open_diff", show=False),
         Binding("up,k", "scroll_diff(-1)", show=False),
@@ -108,6 +116,8 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         self._approval = approval
         self._grace = grace
         self._until = time.monotonic() + grace
+        self._asks_where = False
+        """Whether the person said yes for good, and is asked where that is kept."""
 
     def compose(self) -> ComposeResult:
         asked = self._approval
@@ -139,11 +149,37 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """No key is an answer before a moment of silence."""
-        return time.monotonic() >= self._until and super().check_action(action, parameters)
+        is_answer = action not in ("allow", "write") or not self._asks_where
+        return time.monotonic() >= self._until and is_answer and super().check_action(action, parameters)
 
-    def action_allow(self, decision: Literal["once", "log", "pattern"]) -> None:
-        if decision != "pattern" or self._approval.offered_rule:
-            self.give(ApprovalDecision(decision))
+    def action_allow(self, decision: Literal["once", "log"]) -> None:
+        self.give(ApprovalDecision(decision))
+
+    def action_always(self) -> None:
+        """Yes for good; if there is more than one place for it, ask which."""
+        places = [name for name, _ in self._approval.places]
+        if not self._approval.offered_rules:
+            return
+        if len(places) < 2 or self._asks_where:
+            first: KeptIn = "folder" if "folder" in places or not places else places[0]
+            self.give(ApprovalDecision("pattern", place=first))
+        else:
+            self._ask_where(is_asked=True)
+
+    def action_keep(self, place: KeptIn) -> None:
+        if self._asks_where and place in dict(self._approval.places):
+            self.give(ApprovalDecision("pattern", place=place))
+
+    def close_input(self) -> bool:
+        """Go back to the first question, or close the line for words."""
+        if was_asked := self._asks_where:
+            self._ask_where(is_asked=False)
+        return was_asked or super().close_input()
+
+    def _ask_where(self, *, is_asked: bool) -> None:
+        self._asks_where = is_asked
+        keys = _place_keys(self._approval) if is_asked else _approval_keys(self._approval)
+        self.query_one("#keys", Static).update(keys)
 
     def action_open_diff(self) -> None:
         """Show the whole change."""
@@ -183,9 +219,29 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
     lines = [("y", "yes, this once"), ("a", f"yes, in this session: {one_line(asked.session_scope)}")]
-    if asked.offered_rule:
-        lines.append(("p", f"yes, always in this project: {one_line(asked.offered_rule)}"))
+    if asked.offered_rules:
+        lines.append(("p", f"yes, {'always' if asked.places else 'in this session'}: {_rules(asked)}"))
     lines.append(("n", "no, and say why"))
+    return _keys(lines)
+
+
+def _place_keys(asked: ApprovalRequest) -> Content:
+    """Where a rule can be kept. The same key twice is for this folder, as the first of them says."""
+    keys = {
+        "folder": ("p", "for me, in this folder"),
+        "everywhere": ("e", "for me, everywhere"),
+        "project": ("t", "for everyone in this project"),
+    }
+    lines = [(keys[name][0], f"{keys[name][1]}: {one_line(file)}") for name, file in asked.places]
+    question = Content.styled(f"Where is this kept? {_rules(asked)}", "bold")
+    return Content("\n").join([question, _keys(lines), Content.styled("Esc goes back", "dim")])
+
+
+def _rules(asked: ApprovalRequest) -> str:
+    return " and ".join(one_line(rule) for rule in asked.offered_rules)
+
+
+def _keys(lines: Sequence[tuple[str, str]]) -> Content:
     return Content("\n").join(Content.assemble((f" {key} ", "reverse"), f" {text}") for key, text in lines)
 
 

@@ -164,7 +164,7 @@ class AgentScreenSession:
             verdict = await self._display.approve(await self._approval(question, who))
         finally:
             self._event_view.wait(question.call, is_over=True, task=task)
-        return ApprovalAnswer(verdict.decision, verdict.reason)
+        return ApprovalAnswer(verdict.decision, verdict.reason, place=verdict.place)
 
     async def _approval(self, question: ApprovalQuestion, who: WaitingSubAgent | None) -> ApprovalRequest:
         call, diff, trouble = question.call, "", ""
@@ -181,7 +181,8 @@ class AgentScreenSession:
             name=call.name,
             about=str(call.arguments.get("command", "")) or describe_call(call.arguments),
             reason=question.reason,
-            offered_rule=question.offered_rule,
+            offered_rules=question.offered_rules,
+            places=tuple((place.name, place.file) for place in question.places),
             session_scope=question.session_scope,
             denied_before=question.denied_before,
             diff=diff,

@@ -6,7 +6,6 @@ guards against mistakes; what must not happen is held by the sandbox.
 """
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -124,36 +123,6 @@ def _level(rule: CommandRule, usual: Access) -> Access:
 
 def _rank(grant: CommandGrant) -> int:
     return LEVELS.index(grant.access)
-
-
-def rule_for(command: str, access: Access | None = None, *, is_held: bool = True) -> str:
-    """The rule that would allow a command and its like; empty where there is none.
-
-    A program with sub-commands is named with its sub-command, one of a list alone, and any other command as a
-    whole: nobody can tell which words of it matter. So is one with full access, which nothing holds, and without a
-    sandbox one whose name says little.
-    """
-    try:
-        commands = split_commands(command)
-    except NotPlainError:
-        return ""
-    texts = commands[0].texts
-    length = _naming_words(texts) if access != "full" else 0
-    length = 0 if length == 1 and not is_held else length
-    if len(commands) > 1 or any(word.has_glob for word in commands[0].words[: length or None]):
-        return ""
-    level = f" with {access}" if access else ""
-    return f"Bash({shlex.join(texts[:length])}:*){level}" if length else f"Bash({shlex.join(texts)}){level}"
-
-
-def _naming_words(words: Sequence[str]) -> int:
-    """How many words name what a command does; 0 if only all of them do."""
-    if words[0] in program_list("alone"):
-        return 1
-    if words[0] not in program_list("subcommands") or len(words) < 2 or words[1].startswith("-"):
-        return 0
-    deeper = words[1] in ("run", "exec", "compose") and len(words) > 2 and not words[2].startswith("-")
-    return 3 if deeper else 2
 
 
 def _words(command: str, where: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ what a rule denies nothing allows but plan mode in a sandbox, where a command ca
 asked about. Of a command, what the sandbox lets it touch decides, and not what it looks like.
 """
 
-from functools import partial
+from functools import partial, reduce
 from typing import Literal
 
 from msgspec import Struct
@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, MEANINGS, Access, SandboxState, is_above
-from holdfast.tools.permissions.command_rules import CommandGrant, CommandRule, find_grant, rule_for
+from holdfast.tools.permissions.command_rules import CommandGrant, CommandRule, find_grant
+from holdfast.tools.permissions.offered_rules import rules_for
 from holdfast.tools.permissions.plain_commands import LiteralWord, PlainCommand
 from holdfast.tools.permissions.reading_commands import (
     LeadsOut,
@@ -64,8 +65,8 @@ class CallContext(Struct, frozen=True):
 class PermissionDecision(Struct, frozen=True):
     verdict: Verdict
     reason: str = ""
-    offered_rule: str = ""
-    """The rule that would allow this call and similar ones; empty if none would."""
+    offered_rules: tuple[str, ...] = ()
+    """The rules that together would allow this call and similar ones; empty if none would."""
     part: str = ""
     """The part of a command that decides."""
     rule: str = ""
@@ -84,14 +85,14 @@ def decide(
     call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
 ) -> PermissionDecision:
     decision = _decide(call, mode, permissions, context)
-    if decision.verdict != "ask" or not (rule := rule_to_offer(call, context)):
+    if decision.verdict != "ask" or not (rules := rules_to_offer(call, context)):
         return decision
-    # Only a rule that would help is offered: one that asks outranks one that allows.
+    # Only rules that would help are offered: one that asks outranks one that allows.
     try:
-        helped = _decide(call, mode, permissions.allowing(rule), context)
+        helped = _decide(call, mode, reduce(Permissions.allowing, rules, permissions), context)
     except ConfigError:
         return decision  # a name or a path that cannot be written as a rule
-    return replace(decision, offered_rule=rule) if helped.verdict == "allow" else decision
+    return replace(decision, offered_rules=rules) if helped.verdict == "allow" else decision
 
 
 def meant_tool(call: ToolCall) -> str:
@@ -101,25 +102,27 @@ def meant_tool(call: ToolCall) -> str:
     return str(name) if is_other else call.name
 
 
-def rule_to_offer(call: ToolCall, context: CallContext) -> str:
-    """The rule for a call and similar ones: a command by its first words, a file by its folder, otherwise the
-    tool."""
+def rules_to_offer(call: ToolCall, context: CallContext) -> tuple[str, ...]:
+    """The rules for a call and similar ones: a command by the first words of its parts, a file by its folder,
+    otherwise the tool."""
     if call.name == "Bash":
         command, access = call.arguments.get("command"), _asked_access(call)
         if not isinstance(command, str):
-            return ""
+            return ()
         is_held = context.sandbox == "holds"
         is_more = is_held and access in ("network", "full")
-        return rule_for(command, access if is_more else None, is_held=is_held)
+        scope = StrictScope() if is_held and access != "full" else _scope_beside_full(context)
+        reads = partial(_reads_beside, scope=scope)
+        return rules_for(command, access if is_more else None, is_held=is_held, reads=reads)
     if call.name not in PATH_TOOLS:
         name = meant_tool(call)
-        return name if name.startswith("mcp__") else ""
+        return (name,) if name.startswith("mcp__") else ()
     if not context.path or any(mark in context.path for mark in "*?[]{}\\()"):
-        return ""
+        return ()
     name = next(name for name, tools in COVERS.items() if call.name in tools)
     folder = context.path.rpartition("/")[0]
     # A slash before a single name: without it the rule would mean that name in every folder.
-    return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{context.path.lstrip('/')})"
+    return (f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{context.path.lstrip('/')})",)
 
 
 def _decide(
@@ -223,9 +226,14 @@ def _find_grant(
     held = find_grant(rules, command, usual=usual, reads=partial(_reads_beside, scope=StrictScope()))
     if held is None or held.access != "full":
         return held
-    # What reads beside a command with full access can read everything too, and runs what commands left in `.git`.
-    scope = StrictScope(context.leads_out, context.sandbox != "holds" and context.has_repository)
-    return find_grant(rules, command, usual=usual, reads=partial(_reads_beside, scope=scope))
+    reads = partial(_reads_beside, scope=_scope_beside_full(context))
+    return find_grant(rules, command, usual=usual, reads=reads)
+
+
+def _scope_beside_full(context: CallContext) -> StrictScope:
+    """What reads beside a command with full access can read everything too, and runs what commands left in
+    `.git`."""
+    return StrictScope(context.leads_out, context.sandbox != "holds" and context.has_repository)
 
 
 def _reads_beside(command: PlainCommand, *, scope: StrictScope) -> bool:

@@ -9,7 +9,7 @@ import contextlib
 import glob
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Protocol
 
@@ -29,24 +29,60 @@ BUILT_IN, UNATTENDED = "built in", "unattended"
 """What events name as the rule where neither a person nor a person's rule decided."""
 
 
+PlaceName = Literal["folder", "everywhere", "project"]
+"""Rules can be kept for a person in this folder, for a person everywhere, and for everyone in a project."""
+
+
+class RulePlace(Struct, frozen=True):
+    """A place where rules can be kept, and the file it is, as people write it."""
+
+    name: PlaceName
+    file: str
+
+
+class RuleKeeper(Protocol):
+    """Keeps the rules that a person approves for good."""
+
+    def places(self, rules: Sequence[str]) -> tuple[RulePlace, ...]:
+        """Where these rules may be kept."""
+        ...
+
+    def keep(self, rules: Sequence[str], place: PlaceName) -> None:
+        """**Contract:** raises OSError or ConfigError, and keeps nothing, if they cannot be kept there."""
+        ...
+
+
+class NoRuleKeeper(Struct, frozen=True):
+    """Rules hold in this log only."""
+
+    def places(self, _rules: Sequence[str]) -> tuple[RulePlace, ...]:
+        return ()
+
+    def keep(self, rules: Sequence[str], place: PlaceName) -> None:
+        """Keep nothing."""
+
+
 class ApprovalQuestion(Struct, frozen=True):
-    """What is asked: the call, the reason for asking, and the rule that would allow similar calls."""
+    """What is asked: the call, the reason for asking, and the rules that together would allow similar calls."""
 
     call: ToolCall
     reason: str
-    offered_rule: str
+    offered_rules: tuple[str, ...]
     session_scope: str
     """What a yes for the whole session would allow: this very command, file or tool."""
     denied_before: str = ""
     """The reason of an earlier denial of the same call, `-` if it had none."""
+    places: tuple[RulePlace, ...] = ()
+    """Where the offered rules can be kept; without any they hold in this log only."""
 
 
 class ApprovalAnswer(Struct, frozen=True):
-    """`log` allows the same call again in this log; `pattern` keeps the offered rule, for good."""
+    """`log` allows the same call again in this log; `pattern` keeps the offered rules for good, in `place`."""
 
     decision: ApprovalScope
     reason: str = ""
     by: Literal["person", "policy"] = "person"
+    place: PlaceName = "folder"
 
 
 class Approver(Protocol):
@@ -59,7 +95,9 @@ class UnattendedApprover(Struct, frozen=True):
     """Nobody is there to ask: what no rule allows is denied."""
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
-        offered = f"the rule `{question.offered_rule}` would allow it; " if question.offered_rule else ""
+        rules = " and ".join(f"`{rule}`" for rule in question.offered_rules)
+        many = len(question.offered_rules) > 1
+        offered = f"the rule{'s' * many} {rules} would allow it; " if rules else ""
         return ApprovalAnswer(
             "deny", f"{offered}nobody is there to approve it: {question.reason}", by="policy"
         )
@@ -70,12 +108,10 @@ class GateResult(Struct, frozen=True):
 
     refusal: ToolResult | None = None
     event: ApprovalGiven | None = None
+    trouble: str = ""
+    """Why a rule that a person approved for good is not kept."""
     access: Access = "write"
     """The access level of a command that is not refused."""
-
-
-def keep_nothing(_rule: str) -> None:
-    """Rules hold in this log only."""
 
 
 class PermissionGate:
@@ -84,12 +120,12 @@ class PermissionGate:
         permissions: Permissions,
         approver: Approver,
         mode: PermissionMode | None = None,
-        keep_rule: Callable[[str], None] = keep_nothing,
+        keeper: RuleKeeper = NoRuleKeeper(),  # noqa: B008 - frozen
     ) -> None:
         self.permissions = permissions
         self.approver = approver
         self.mode: PermissionMode = mode or permissions.mode
-        self.keep_rule = keep_rule
+        self.keeper = keeper
         self._approved_calls: set[str] = set()
         self._denied_calls: dict[str, str] = {}
         self._answers: dict[str, tuple[ApprovalGiven, ToolCall | None]] = {}
@@ -100,10 +136,10 @@ class PermissionGate:
         if event.decision == "log":
             self._approved_calls.add(event.rule)
         elif event.decision == "pattern":
-            try:
-                self.permissions = self.permissions.allowing(event.rule)
-            except ConfigError:
-                return  # a rule in the syntax of another version: it is asked again
+            for rule in event.rules:
+                # A rule in the syntax of another version is asked about again.
+                with contextlib.suppress(ConfigError):
+                    self.permissions = self.permissions.allowing(rule)
         elif event.decision == "deny" and call:
             self._denied_calls[session_scope(call)] = event.reason or "-"
 
@@ -125,25 +161,28 @@ class PermissionGate:
         question = ApprovalQuestion(
             call,
             _with_reason(decision.reason, call),
-            decision.offered_rule,
+            decision.offered_rules,
             same,
             self._denied_calls.get(same, ""),
+            self.keeper.places(decision.offered_rules) if decision.offered_rules else (),
         )
         answer = await self.approver.approve(question)
         by_policy = UNATTENDED if answer.by == "policy" else ""
-        rule = {"log": same, "pattern": question.offered_rule}.get(answer.decision, by_policy)
+        rules = question.offered_rules if answer.decision == "pattern" else ()
+        rule = same if answer.decision == "log" else next(iter(rules), by_policy)
         # A rule that was not offered is not kept.
         given = answer.decision if rule or answer.decision == "deny" else "once"
-        trouble = self._keep(rule) if given == "pattern" else ""
-        event = ApprovalGiven(call.id, given, rule, answer.reason or trouble)
+        trouble = self._keep(rules, answer.place) if given == "pattern" else ""
+        event = ApprovalGiven(call.id, given, rule, answer.reason or trouble, rules[1:])
         self.restore(event, call)
-        return GateResult(_refused(call, answer) if given == "deny" else None, event, decision.access)
+        refusal = _refused(call, answer) if given == "deny" else None
+        return GateResult(refusal, event, trouble, decision.access)
 
-    def _keep(self, rule: str) -> str:
-        """Keep a rule for good. Returns why it holds in this log only, if so."""
+    def _keep(self, rules: Sequence[str], place: PlaceName) -> str:
+        """Keep rules for good. Returns why they hold in this log only, if so."""
         try:
-            self.keep_rule(rule)
-        except OSError as error:
+            self.keeper.keep(rules, place)
+        except (OSError, ConfigError) as error:
             return f"in this log only, since the rule cannot be kept: {error}"
         return ""
 
