@@ -101,7 +101,43 @@ def test_rules_that_were_approved_are_listed_hold_and_can_be_taken_back(folder):
     assert checked("npm install x")[0]["verdict"] == "ask"
     again = holdfast("permissions", "forget", rule)
     assert again.code == 2
-    assert "you approved no rule" in again.err
+    assert "there is no rule `Bash(npm install:*) with network` here" in again.err
+
+
+def test_rules_are_added_where_they_are_wanted_and_taken_back_from_there(folder):
+    own = folder.parent / "config" / "holdfast" / "holdfast.toml"
+    for words in (
+        ("allow", "Bash(make:*)"),
+        ("allow", "Bash(make lint)", "--everywhere"),
+        ("deny", "Bash(git push:*)"),
+        ("ask", "Edit(db/**)", "--project"),
+    ):
+        assert holdfast("permissions", "add", *words).code == 0
+    assert holdfast("permissions", "list").text.splitlines() == [
+        "allow  Bash(make:*)  (you approved it)",
+        f"allow  Bash(make lint)  ({own})",
+        f"ask    Edit(db/**)  ({folder / 'holdfast.toml'})",
+        f"deny   Bash(git push:*)  ({own})",
+    ]
+    assert [one["verdict"] for one in checked("make all\ngit push\n")] == ["allow", "deny"]
+    for rule in ("Bash(make:*)", "Bash(git push:*)", "Edit(db/**)"):
+        assert holdfast("permissions", "forget", rule).code == 0
+    assert holdfast("permissions", "list").text.splitlines() == [f"allow  Bash(make lint)  ({own})"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("allow", "Bash(a"), "is not a rule"),
+        (("deny", "Nonesuch"), "names no tool"),
+        (("deny", "Bash(a) with full"), "names an access level"),
+    ],
+)
+def test_what_is_no_rule_is_not_added(folder, words, said):
+    done = holdfast("permissions", "add", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert not (folder.parent / "config").exists()
 
 
 def test_what_is_no_text_is_answered_too(folder):

@@ -64,6 +64,11 @@ class KeptRules(Struct, frozen=True):
             )
         return tuple(found)
 
+    def file_of(self, place: PlaceName) -> str:
+        """The file of a place, as people write it."""
+        files = {"folder": self.folder / FILE, "everywhere": self.own_file, "project": self.project_file}
+        return _shown(files[place])
+
     def keep(self, rules: Sequence[str], place: PlaceName) -> None:
         for rule in rules:
             self.add("allow", rule, place)

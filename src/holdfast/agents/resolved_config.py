@@ -92,7 +92,7 @@ def load_permissions(
         permissions = permissions.allowing(rule, "--allow")
     for rule in approved_rules(config_folder(env), root):
         with contextlib.suppress(ConfigError):  # a rule in the syntax of another version is asked about again
-            permissions = permissions.allowing(rule)
+            permissions = permissions.adding("allow", rule, "an approved rule", tools=OTHER_TOOLS)
     return config, permissions, distrust
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.notices import Warned, Watch, unwatched
-from holdfast.events import ApprovalGiven, AssistantReplied, Entry
-from holdfast.messages import ToolCall
+from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted
+from holdfast.messages import Json, ToolCall
 from holdfast.session import Session
 from holdfast.tools.envelope import ToolResult
 from holdfast.tools.permissions.gate import (
@@ -25,10 +25,13 @@ from holdfast.tools.permissions.gate import (
     RuleKeeper,
     call_context,
 )
-from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, ToolRule
+from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, RuleKind, ToolRule
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
+
+FORGOTTEN = "rule forgotten"
+"""The remark in a log that a person took a rule back."""
 
 Approve = Callable[[ToolCall], bool | Awaitable[bool]]
 """Whether a call may be made. It is asked for tools that are not read-only, once for each call."""
@@ -92,6 +95,18 @@ class SessionGate:
         gate.permissions = replace(gate.permissions, deny=(*kept, *rules))
         self._frozen = rules
 
+    def add_rule(self, kind: RuleKind, rule: str) -> None:
+        """One more rule, by a person's own command."""
+        gate = self.permission_gate
+        self._configured = self._configured.adding(kind, rule, "a rule", tools=(rule,))
+        gate.permissions = gate.permissions.adding(kind, rule, "a rule", tools=(rule,))
+
+    def remove_rule(self, rule: str) -> None:
+        """Take a rule back, also where an answer in this log gave it."""
+        self._configured = self._configured.without(rule)
+        self.permission_gate.permissions = self.permission_gate.permissions.without(rule)
+        self._session.record(Noted(FORGOTTEN, f"The rule `{rule}` was taken back.", {"rule": rule}))
+
     def reset(self) -> None:
         """Forget the answers of this log; the mode and rules for good stay."""
         gate = self.permission_gate
@@ -100,12 +115,25 @@ class SessionGate:
     def restore(self, entries: Sequence[Entry]) -> None:
         """Take the answers of a person from the log."""
         calls: dict[str, ToolCall] = {}
+        given: list[tuple[ApprovalGiven, ToolCall | None]] = []
         for entry in entries:
             match entry.event:
                 case AssistantReplied(parts=parts):
                     calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
                 case ApprovalGiven(call_id=call_id) as approval:
-                    self.permission_gate.restore(approval, calls.get(call_id))
+                    given.append((approval, calls.get(call_id)))
+                case Noted(kind=kind, data={"rule": rule}) if kind == FORGOTTEN:
+                    given = [(_without_rule(approval, rule), call) for approval, call in given]
+        for approval, call in given:
+            self.permission_gate.restore(approval, call)
+
+
+def _without_rule(approval: ApprovalGiven, rule: Json) -> ApprovalGiven:
+    """An approval for good as if it had not been about a rule that was taken back."""
+    if approval.decision != "pattern" or rule not in approval.rules:
+        return approval
+    rest = tuple(one for one in approval.rules if one != rule)
+    return replace(approval, rule=next(iter(rest), ""), more_rules=rest[1:])
 
 
 class FunctionApprover(Struct, frozen=True):

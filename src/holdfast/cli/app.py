@@ -35,7 +35,7 @@ COMMANDS = {
     "replay": "Measure what context policies keep, and what they cost.",
     "fit": "Learn from recordings which lines are worth keeping.",
     "acp": "Let an editor use the coding agent, by the Agent Client Protocol.",
-    "permissions": "Show what an agent may do here, and manage the rules that you approved.",
+    "permissions": "Show what an agent may do here, and manage its rules.",
     "logs": "List, export, import, delete and verify logs.",
     "gateway": "Pass requests of agents to their providers, and record them.",
     "view": "Show, in a browser, what an agent had in front of it at any moment.",

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from holdfast.agents.approved_rules import approved_rules as rules_of
 from holdfast.cli.store_file import store_path
 from holdfast.cli.wrapped_agents import AGENTS
 from holdfast.config import load_config
@@ -21,7 +20,6 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import FORMATS
 from holdfast.store import SqliteStore
-from holdfast.user_folders import config_folder
 
 
 def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -78,7 +76,10 @@ def recordings(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="file"), *(logs(ctx, incomplete) if incomplete else [])]
 
 
-def approved_rules(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Rules that the person approved for this folder."""
-    found = rules_of(config_folder(os.environ), Path.cwd())
-    return [CompletionItem(rule) for rule in found if rule.startswith(incomplete)]
+def listed_rules(_ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Rules that hold in this folder and can be taken back."""
+    # Loaded late: no other completion needs the agent.
+    from holdfast.agents.listed_rules import list_rules  # noqa: PLC0415
+
+    found, _ = list_rules(Path.cwd(), os.environ)
+    return [CompletionItem(one.rule) for one in found if one.rule.startswith(incomplete)]

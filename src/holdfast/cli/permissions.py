@@ -1,6 +1,6 @@
 """`holdfast permissions`: what an agent here may do, and why it was asked about.
 
-Rule: nothing is executed; a sandbox is not even tried.
+Rule: no command is executed; a sandbox is not even tried.
 """
 
 import os
@@ -12,7 +12,8 @@ import click
 import msgspec
 from msgspec import Struct
 
-from holdfast.agents.approved_rules import approved_rules, forget_rule
+from holdfast.agents.kept_rules import KeptRules
+from holdfast.agents.listed_rules import forget_rule, keep_rule, list_rules
 from holdfast.agents.resolved_config import load_permissions
 from holdfast.cli.options import common_options, complete_with, permission_options
 from holdfast.cli.streams import note, write
@@ -20,10 +21,9 @@ from holdfast.errors import InputError
 from holdfast.messages import ToolCall
 from holdfast.tools.access import LEVELS, Access
 from holdfast.tools.permissions.decision import Verdict, decide
-from holdfast.tools.permissions.gate import call_context
-from holdfast.tools.permissions.tool_rules import LISTS, PermissionMode
+from holdfast.tools.permissions.gate import PlaceName, call_context
+from holdfast.tools.permissions.tool_rules import LISTS, PermissionMode, RuleKind
 from holdfast.tools.workspace import Workspace
-from holdfast.user_folders import config_folder
 
 EXAMPLES = """\b
 Examples:
@@ -31,6 +31,7 @@ Examples:
   holdfast permissions check --mode edit < commands.txt
   printf 'make\\0make install\\0' | holdfast permissions check -0
   holdfast permissions list
+  holdfast permissions add deny 'Bash(git push:*)' --project
   holdfast permissions forget 'Bash(npm install:*) with network'"""
 
 
@@ -54,7 +55,7 @@ class RuleOrigin(Struct, frozen=True):
 @click.group(epilog=EXAMPLES)
 @common_options
 def command() -> None:
-    """Show what an agent may do here, and manage the rules that you approved."""
+    """Show what an agent may do here, and manage its rules."""
 
 
 @command.command(epilog=EXAMPLES)
@@ -110,38 +111,42 @@ def check(
 @command.command("list", epilog=EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 @common_options
-def list_rules(as_json: bool) -> None:
+def list_(as_json: bool) -> None:
     """List the rules that hold in this folder, and where each is from."""
-    root = Path.cwd()
-    config, permissions, distrust = load_permissions(root, os.environ)
+    rules, distrust = list_rules(Path.cwd(), os.environ)
     if distrust:
         note(distrust)
-    approved = approved_rules(config_folder(os.environ), root)
-    rules = [
-        RuleOrigin(rule.text, verdict, "you approved it" if rule.text in approved else config.where)
-        for verdict in LISTS
-        for rule in (*getattr(permissions.commands, verdict), *getattr(permissions, verdict))
-    ]
     for one in rules:
-        line = (
-            msgspec.json.encode(one) if as_json else f"{one.verdict:5}  {one.rule}  ({one.origin})".encode()
-        )
-        write(line + b"\n")
+        shown = RuleOrigin(one.rule, one.verdict, one.origin)
+        text = f"{one.verdict:5}  {one.rule}  ({one.origin})"
+        write((msgspec.json.encode(shown) if as_json else text.encode()) + b"\n")
     if not rules:
         note("no rules hold here besides those of the mode")
 
 
 @command.command(epilog=EXAMPLES)
-@click.argument("rule", shell_complete=complete_with("approved_rules"))
+@click.argument("kind", type=click.Choice(LISTS), metavar="allow|ask|deny")
+@click.argument("rule")
+@click.option("--everywhere", "place", flag_value="everywhere", help="Keep it in your own configuration.")
+@click.option("--project", "place", flag_value="project", help="Keep it in the project's configuration.")
+@common_options
+def add(kind: RuleKind, rule: str, place: PlaceName | None) -> None:
+    """Add a rule to a list.
+
+    Without an option, `allow` is kept for you in this folder, `ask` and `deny` for you everywhere.
+    """
+    place = place or ("folder" if kind == "allow" else "everywhere")
+    file = keep_rule(KeptRules(Path.cwd(), os.environ), kind, rule, place)
+    note(f"`{rule}` is in `{kind}` from now on: {file}")
+
+
+@command.command(epilog=EXAMPLES)
+@click.argument("rule", shell_complete=complete_with("listed_rules"))
 @common_options
 def forget(rule: str) -> None:
-    """Take back a rule that you approved for this folder."""
-    if not forget_rule(config_folder(os.environ), Path.cwd(), rule):
-        raise InputError(
-            f"you approved no rule `{rule}` for this folder",
-            hint="`holdfast permissions list` shows them; edit holdfast.toml to remove its rules",
-        )
-    note(f"`{rule}` no longer holds in this folder")
+    """Take back a rule, from your approvals and from the configuration files."""
+    found = forget_rule(Path.cwd(), os.environ, rule)
+    note(f"`{rule}` no longer holds in this folder ({', '.join(one.origin for one in found)})")
 
 
 def _commands(*, by_null: bool) -> Iterator[str]:

@@ -39,6 +39,7 @@ from holdfast.agents.resolved_config import (
     make_agent_config,
     resolve_config,
 )
+from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.events import Noted, SystemSet, ToolsSet
@@ -153,6 +154,10 @@ class CodingSession:
     @property
     def gate(self) -> PermissionGate:
         return self._gate.permission_gate
+
+    @property
+    def session_gate(self) -> SessionGate:
+        return self._gate
 
     def reread(self) -> None:
         """Read the log again after a rewind, as if the session were opened on it. Running commands go on, and the

@@ -17,6 +17,7 @@ from holdfast.agents.commands.jobs import JOBS
 from holdfast.agents.commands.markdown import code, joined, table
 from holdfast.agents.commands.mode import MODE
 from holdfast.agents.commands.model import MODEL
+from holdfast.agents.commands.permissions import PERMISSIONS
 from holdfast.agents.commands.recall import RECALL
 from holdfast.agents.commands.resume import RESUME
 from holdfast.agents.commands.todos import TODOS
@@ -27,7 +28,23 @@ from holdfast.errors import InputError, suggest
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
 
 _LISTED = (
-    *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, JOBS, RESUME, FORK, MODEL, EFFORT, MODE, COST),
+    *(
+        CONTEXT,
+        COMPACT,
+        RECALL,
+        REWIND,
+        UNDO,
+        DIFF,
+        TODOS,
+        JOBS,
+        RESUME,
+        FORK,
+        MODEL,
+        EFFORT,
+        MODE,
+        PERMISSIONS,
+        COST,
+    ),
     *(EXPORT, VIEW, INIT),
 )
 COMMANDS: dict[str, SlashCommand] = {command.name: command for command in _LISTED}

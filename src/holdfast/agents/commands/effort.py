@@ -3,10 +3,13 @@
 Rule: it counts from the next request on, for this session and those that are opened after it.
 """
 
+from pathlib import Path
+
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.markdown import bullets, code, joined
 from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.saved_defaults import save_default, split_save
 from holdfast.effort import Effort
 from holdfast.errors import InputError, suggest
 
@@ -22,20 +25,29 @@ ABOUT: dict[Effort, str] = {
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     agent = coding.agent
+    wanted, is_saved = split_save(argument)
+    wanted = wanted or (agent.effort if is_saved else "")
     levels = agent.model_entry.levels
     if not levels:
         raise InputError(
             f"{code(agent.model.name)} has no levels of thinking", hint="`/model` switches to another model"
         )
-    if not argument:
+    if not wanted:
         rows = (f"{code(one)}{_marks(coding, one)}: {ABOUT[one]}" for one in levels)
-        return CommandAnswer(joined(bullets(rows), "`/effort LEVEL` changes it, and so does Ctrl+T."))
+        return CommandAnswer(
+            joined(
+                bullets(rows),
+                "`/effort LEVEL` changes it, and so does Ctrl+T. `--save` keeps it as your default.",
+            )
+        )
     for level in levels:
-        if level == argument.lower():
+        if level == wanted.lower():
+            root = Path(coding.workspace.roots[0])
+            saved = await save_default(root, "default_effort", level) if is_saved else ""
             agent.effort = level
-            return CommandAnswer(f"Effort {code(level)}: {ABOUT[level]}.", effort=level)
+            return CommandAnswer(joined(f"Effort {code(level)}: {ABOUT[level]}.", saved), effort=level)
     raise InputError(
-        f"{code(agent.model.name)} has no level {code(argument)}", hint=suggest(argument.lower(), levels)
+        f"{code(agent.model.name)} has no level {code(wanted)}", hint=suggest(wanted.lower(), levels)
     )
 
 
@@ -45,4 +57,6 @@ def _marks(coding: CodingSession, level: Effort) -> str:
     return f" ({', '.join(marks)})" if marks else ""
 
 
-EFFORT = SlashCommand("effort", "/effort [LEVEL]", "how much the model thinks before it replies", _run)
+EFFORT = SlashCommand(
+    "effort", "/effort [LEVEL] [--save]", "how much the model thinks before it replies", _run
+)

@@ -13,6 +13,7 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand, require_idle
 from holdfast.agents.commands.markdown import code, joined, table
 from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.saved_defaults import save_default, split_save
 from holdfast.config import load_config
 from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.models.availability import Availability, check_availability
@@ -34,21 +35,29 @@ ModelOffer = tuple[ResolvedModel, str]
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     catalogue = project_catalogue(coding)
-    if argument:
-        require_idle(coding, "another model")
-        chosen = await asyncio.to_thread(_require_model, argument, catalogue)
-        window = f", with a window of {grouped(chosen.entry.window)} tokens" if chosen.entry.window else ""
+    wanted, is_saved = split_save(argument)
+    root = Path(coding.workspace.roots[0])
+    if is_saved and wanted in ("", coding.agent.model.name):
+        # Without the address that it may have been given with, it must still be found.
+        now = resolve_model(coding.agent.model.name, catalogue, os.environ).name
         return CommandAnswer(
-            f"The model is now {code(chosen.name)}{window}. Nothing of this session is cached there yet.",
-            model=argument,
+            joined(f"The model is {code(now)}.", await save_default(root, "default_model", now))
         )
+    if wanted:
+        require_idle(coding, "another model")
+        chosen = await asyncio.to_thread(_require_model, wanted, catalogue)
+        saved = await save_default(root, "default_model", wanted) if is_saved else ""
+        window = f", with a window of {grouped(chosen.entry.window)} tokens" if chosen.entry.window else ""
+        now = f"The model is now {code(chosen.name)}{window}. Nothing of this session is cached there yet."
+        return CommandAnswer(joined(now, saved), model=wanted)
     offers, keys = await asyncio.to_thread(_offers, catalogue)
     return CommandAnswer(
         joined(
             f"This session uses {code(coding.agent.model.name)}.",
             _table(offers) or "No model is available.",
             f"Others need a key: {', '.join(map(code, keys))}." if keys else "",
-            "`/model provider/name` switches to another, also `provider/name@http://host/v1`.",
+            "`/model provider/name` switches to another, also `provider/name@http://host/v1`. "
+            "`--save` keeps it as your default.",
         )
     )
 
@@ -119,4 +128,6 @@ def _table(offers: list[ModelOffer]) -> str:
     return table(["model", "window", "$/M in / out", "answers"], rows, right=(1, 2))
 
 
-MODEL = SlashCommand("model", "/model [PROVIDER/NAME]", "list the models, or switch to another", _run)
+MODEL = SlashCommand(
+    "model", "/model [PROVIDER/NAME] [--save]", "list the models, or switch to another", _run
+)

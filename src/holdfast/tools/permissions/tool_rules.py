@@ -20,7 +20,8 @@ from holdfast.tools.search.path_patterns import BadGlob, glob_pattern
 PermissionMode = Literal["plan", "ask", "edit", "auto"]
 """`plan` changes nothing, `ask` asks before each change, `edit` allows edits of files and commands in the sandbox,
 `auto` asks only about `full` access, where a rule says so, and about commands that no sandbox holds."""
-LISTS = ("allow", "ask", "deny")
+RuleKind = Literal["allow", "ask", "deny"]
+LISTS: tuple[RuleKind, ...] = ("allow", "ask", "deny")
 PATH_LISTS = ("variables", "hidden", "folders")
 COVERS: dict[str, frozenset[str]] = {
     "Read": frozenset({"Read", "LS", "Glob", "Grep"}),
@@ -83,10 +84,20 @@ class Permissions(Struct, frozen=True):
 
     def allowing(self, rule: str, where: str = "an approved rule") -> "Permissions":
         """These permissions with one more rule that a person gave."""
-        if _FOR_COMMANDS.match(rule):
-            more = (*self.commands.allow, parse_command_rule(rule, where))
-            return replace(self, commands=replace(self.commands, allow=more))
-        return replace(self, allow=(*self.allow, parse_tool_rule(rule, where)))
+        return self.adding("allow", rule, where)
+
+    def adding(self, kind: RuleKind, rule: str, where: str, *, tools: Iterable[str] = ()) -> "Permissions":
+        """These permissions with one more rule in a list. `tools` are further tools that it may name."""
+        own = parse_permissions({kind: [rule]}, where, tools=tools)
+        return self.overlaid(own, ())
+
+    def without(self, rule: str) -> "Permissions":
+        """These permissions without a rule, in whichever list it is."""
+        kept = {name: tuple(one for one in getattr(self, name) if one.text != rule) for name in LISTS}
+        commands = {
+            name: tuple(one for one in getattr(self.commands, name) if one.text != rule) for name in LISTS
+        }
+        return replace(self, commands=CommandRules(**commands), **kept)
 
     def overlaid(self, other: "Permissions", given: Collection[str]) -> "Permissions":
         """These permissions under those of another table: lists have what is in both, and of the rest what is
