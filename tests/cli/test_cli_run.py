@@ -387,3 +387,22 @@ def test_telemetry_that_is_not_installed_is_asked_for(root, monkeypatch):
     done = holdfast("run", "-p", "x")
     assert done.code == 2
     assert "hint: run `pip install '.[otel]'` in a checkout of Holdfast, or unset the variable" in done.err
+
+
+def test_the_persons_own_file_counts_and_a_stranger_changes_nothing_of_it(root):
+    make = call("Bash", "m", command="make all")
+    push = call("Bash", "p", command="make clean")
+    (root / "Makefile").write_text("all clean:\n\t@touch $@\n")
+    (root / "holdfast.toml").write_text('[permissions]\nallow = ["Bash"]\nmode = "auto"\n')
+    own = root.parent / "config" / "holdfast" / "holdfast.toml"
+    own.parent.mkdir(parents=True)
+    with serving(says(make), says(push), says("Done.")) as server:
+        own.write_text(
+            f'default_model = "compatible/test@{server.openai_url}"\n'
+            '[permissions]\nallow = ["Bash(make:*)"]\ndeny = ["Bash(make clean:*)"]\n'
+        )
+        done = holdfast("run", "--sandbox", "off", "-p", "Make it.")
+    assert (done.code, done.text) == (0, "Done.\n")
+    assert (root / "all").exists()
+    assert not (root / "clean").exists()
+    assert "sets `permissions.allow`, `permissions.mode`, which a project may not do by itself" in done.err
