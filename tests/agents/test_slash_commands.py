@@ -22,7 +22,8 @@ from support.coding_sessions import CodingSetup, call, git, run, say
 
 EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
 NAMES = """
-context compact recall rewind resume fork model effort cost todos diff export view init help mode undo permissions jobs
+context compact recall rewind resume fork model effort cost todos diff export view init help mode undo
+permissions jobs
 """.split()
 
 

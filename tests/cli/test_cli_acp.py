@@ -111,7 +111,7 @@ def test_a_person_rejects_closes_the_dialog_and_allows_for_the_session(root):
     ]
 
     async def scenario(server):
-        async with editing(root, server, editor=Editor("reject_once", "", "pattern", "log")) as (
+        async with editing(root, server, editor=Editor("reject_once", "", "always-folder", "log")) as (
             agent,
             editor,
             _,
@@ -121,7 +121,9 @@ def test_a_person_rejects_closes_the_dialog_and_allows_for_the_session(root):
                 assert await ask(agent, session, "Go on.") == "end_turn"
             asked = [call.tool_call_id for call, _ in editor.asked]
             assert asked == ["e", "e#2", "e3", "b1"]
-            assert "Always allow Edit(/main.py)" in [one.name for one in editor.asked[2][1]]
+            assert "Always allow Edit(/main.py) (for you, in this folder)" in [
+                one.name for one in editor.asked[2][1]
+            ]
             for id_ in asked[:2]:
                 assert states(editor, id_)[-1] == "failed"
             for id_ in ("e3", "e4", "b1", "b2"):

@@ -13,6 +13,7 @@ from acp.helpers import (
     update_agent_thought_text,
 )
 from acp.schema import HttpHeader, HttpMcpServer, SseMcpServer
+from msgspec.structs import replace
 
 from holdfast.agents.acp.event_updates import CallIds
 from holdfast.agents.acp.outbox import Outbox
@@ -31,7 +32,7 @@ from holdfast.agents.acp.tool_calls import (
 )
 from holdfast.errors import InputError
 from holdfast.messages import ToolCall
-from holdfast.tools.permissions.gate import ApprovalQuestion
+from holdfast.tools.permissions.gate import ApprovalQuestion, RulePlace
 from holdfast.tools.workspace import Workspace
 
 
@@ -145,9 +146,15 @@ def test_ids_of_calls_are_used_once():
 
 
 def test_a_rule_is_offered_only_if_there_is_one():
-    question = ApprovalQuestion(ToolCall("c", "Bash", {}), "why", "Bash(make:*)", "Bash(make)")
-    assert [one.option_id for one in approval_options(question)] == ["once", "log", "pattern", "deny"]
-    without = ApprovalQuestion(ToolCall("c", "Bash", {}), "why", "", "Bash(make)")
+    places = (RulePlace("folder", "a"), RulePlace("project", "b"))
+    question = ApprovalQuestion(
+        ToolCall("c", "Bash", {}), "why", ("Bash(make:*)",), "Bash(make)", places=places
+    )
+    ids = [one.option_id for one in approval_options(question)]
+    assert ids == ["once", "log", "always-folder", "always-project", "deny"]
+    nowhere = replace(question, places=())
+    assert [one.option_id for one in approval_options(nowhere)] == ["once", "log", "always-", "deny"]
+    without = replace(question, offered_rules=())
     assert [one.option_id for one in approval_options(without)] == ["once", "log", "deny"]
 
 

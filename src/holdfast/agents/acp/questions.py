@@ -3,7 +3,7 @@
 Rule: only what a person chose counts as their answer; a dialog that was closed denies, and answers nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from acp.exceptions import RequestError
 from acp.helpers import text_block, tool_content
@@ -27,10 +27,17 @@ from holdfast.agents.commands.markdown import code
 from holdfast.events import ApprovalScope
 from holdfast.messages import Json
 from holdfast.tools.ask_user import NOBODY, UserQuestion, UserReply
-from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion
+from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion, PlaceName
 
 NO_ANSWER = "no-answer"
 DONE = "done"
+ALWAYS = "always-"
+"""An option that keeps rules begins with it; the place follows."""
+PLACES: dict[PlaceName, str] = {
+    "folder": "for you, in this folder",
+    "everywhere": "for you, everywhere",
+    "project": "for everyone in this project",
+}
 CHOICE, WORDS = "choice", "words"
 """Names of a form's fields, each followed by the number of its question."""
 
@@ -44,18 +51,31 @@ async def ask_approval(
         chosen = await _choose(client, session, call, approval_options(question))
     except (RequestError, ConnectionError) as error:
         return ApprovalAnswer("deny", f"the editor could not ask: {error}", by="policy")
-    decisions: dict[str, ApprovalScope] = {"once": "once", "log": "log", "pattern": "pattern"}
+    place = next((one.name for one in question.places if chosen == f"{ALWAYS}{one.name}"), None)
+    if place is not None:
+        return ApprovalAnswer("pattern", place=place)
+    decisions: dict[str, ApprovalScope] = {"once": "once", "log": "log", ALWAYS: "pattern"}
     return ApprovalAnswer(decisions.get(chosen, "deny"))
 
 
 def approval_options(question: ApprovalQuestion) -> list[PermissionOption]:
-    rule = question.offered_rule
     return [
         _option("once", "Allow once", "allow_once"),
         _option("log", "Allow this again in this session", "allow_always"),
-        *([_option("pattern", f"Always allow {rule}", "allow_always")] if rule else []),
+        *_always(question),
         _option("deny", "Reject", "reject_once"),
     ]
+
+
+def _always(question: ApprovalQuestion) -> Iterator[PermissionOption]:
+    """An option for each place where the offered rules can be kept."""
+    rules = " and ".join(question.offered_rules)
+    if not rules:
+        return
+    for place in question.places:
+        yield _option(f"{ALWAYS}{place.name}", f"Always allow {rules} ({PLACES[place.name]})", "allow_always")
+    if not question.places:
+        yield _option(ALWAYS, f"Allow {rules} in this session", "allow_always")
 
 
 def approval_reason(question: ApprovalQuestion) -> CallContent:
