@@ -27,10 +27,12 @@ from holdfast.tools.permissions.tool_rules import (
     COVERS,
     HARMLESS_TOOLS,
     PATH_TOOLS,
+    WEB_TOOLS,
     PermissionMode,
     Permissions,
     ToolRule,
 )
+from holdfast.tools.web_address import is_local_site
 
 Verdict = Literal["allow", "ask", "deny"]
 CHANGES = COVERS["Edit"]
@@ -52,7 +54,7 @@ def is_spelled_outside(word: LiteralWord) -> bool:
 
 class CallContext(Struct, frozen=True):
     """Where a call is made. `path` is that of the call with links resolved, relative to the first root or absolute
-    outside it; empty if the call has none."""
+    outside it; empty if the call has none. For WebFetch it is the site, as rules name it."""
 
     path: str = ""
     is_read_only: bool = False
@@ -114,6 +116,8 @@ def rules_to_offer(call: ToolCall, context: CallContext) -> tuple[str, ...]:
         scope = StrictScope() if is_held and access != "full" else _scope_beside_full(context)
         reads = partial(_reads_beside, scope=scope)
         return rules_for(command, access if is_more else None, is_held=is_held, reads=reads)
+    if call.name in WEB_TOOLS:
+        return (f"WebFetch(domain:{context.path})" if call.name == "WebFetch" else call.name,)
     if call.name not in PATH_TOOLS:
         name = meant_tool(call)
         return (name,) if name.startswith("mcp__") else ()
@@ -132,6 +136,8 @@ def _decide(
         return PermissionDecision("deny", f"the rule `{rule.text}` denies it", rule=rule.text)
     if call.name == "Bash":
         return _decide_command(call, mode, permissions, context)
+    if call.name in WEB_TOOLS:
+        return _decide_web(call, mode, permissions, context)
     if mode == "plan" and not (context.is_read_only or call.name in HARMLESS_TOOLS):
         return PermissionDecision(
             "deny", f"{PLAN}, and {meant_tool(call)} changes something", rule="plan mode"
@@ -145,6 +151,33 @@ def _decide(
     if call.name in CHANGES:
         return _decide_change(mode, context)
     return PermissionDecision("ask", f"{meant_tool(call)} may change something")
+
+
+def _decide_web(
+    call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
+) -> PermissionDecision:
+    site = context.path
+    if call.name == "WebFetch" and not site:
+        return ALLOWED  # the tool itself reports what is wrong
+    allowed = _hit(permissions.allow, call, context)
+    if mode == "plan" and not allowed:
+        offer = f"the rule `{rule_to_offer(call, context)}` would allow it"
+        return PermissionDecision(
+            "deny",
+            f"this is plan mode, in which the web is reached only by a rule: {offer}",
+            rule="plan mode",
+        )
+    if is_local_site(site) and not permissions.may_reach(site):
+        why = f"`{site}` is not on the public web: only the rule `WebFetch(domain:{site}) with private` allows it"
+        return PermissionDecision("deny", why)
+    if rule := _hit(permissions.ask, call, context):
+        return PermissionDecision("ask", f"the rule `{rule.text}` asks about it", rule=rule.text)
+    if allowed:
+        return PermissionDecision("allow", "a rule allows it", rule=allowed.text)
+    if mode == "auto":
+        return ALLOWED
+    sent = f"it fetches a page from `{site}`" if site else "what it looks for is sent to a search engine"
+    return PermissionDecision("ask", sent)
 
 
 def _hit(rules: tuple[ToolRule, ...], call: ToolCall, context: CallContext) -> ToolRule | None:

@@ -23,6 +23,7 @@ from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResu
 from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide, meant_tool
 from holdfast.tools.permissions.plain_commands import LiteralWord
 from holdfast.tools.permissions.tool_rules import PATH_TOOLS, PermissionMode, Permissions
+from holdfast.tools.web_address import web_site
 from holdfast.tools.workspace import Workspace
 
 BUILT_IN, UNATTENDED = "built in", "unattended"
@@ -210,6 +211,8 @@ def session_scope(call: ToolCall) -> str:
         return f"Bash({call.arguments.get('command', '')}){level}"
     if call.name in PATH_TOOLS:
         return f"{call.name}({call.arguments.get('path', '.')})"
+    if call.name == "WebFetch":
+        return f"WebFetch(domain:{web_site(call.arguments.get('url'))})"
     return meant_tool(call)
 
 
@@ -224,6 +227,8 @@ def call_context(
 ) -> CallContext:
     """The context of a call. `cwd` is the folder that commands run in, as the workspace names it; `folders` are
     others that they may work in."""
+    if call.name == "WebFetch":
+        return CallContext(web_site(call.arguments.get("url")), is_read_only, sandbox=sandbox)
     path = call.arguments.get("path", "." if call.name in PATH_TOOLS else "")
     path = path if isinstance(path, str) else ""
     # One outside the workspace stays as written, since the tool refuses it anyway.

@@ -1,4 +1,5 @@
-"""A person's rules for tools, as data: `Bash(git show:*)`, `Edit(src/**)`, `Read`, `mcp__server__tool`.
+"""A person's rules for tools, as data: `Bash(git show:*)`, `Edit(src/**)`, `Read`, `WebFetch(domain:example.com)`,
+`mcp__server__tool`.
 
 Rule: deny beats ask beats allow. A rule that cannot be read is an error that names it and its file, never a rule
 that matches nothing. Path patterns are matched against the file itself, with links resolved.
@@ -32,16 +33,22 @@ PATH_TOOLS = COVERS["Read"] | COVERS["Edit"]
 HARMLESS_TOOLS = ("BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
 """Tools that change nothing but the session itself."""
 
+WEB_TOOLS = ("WebFetch", "WebSearch")
+"""Tools that reach the web."""
+
 _FOR_COMMANDS = re.compile(r"\s*Bash\s*(?:\(|$|with\s)")
-_FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?", re.DOTALL)
+_FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?(\s+with\s+private)?", re.DOTALL)
+_DOMAIN = re.compile(r"domain:((?:\*\.)?[\w.-]+|\[[\da-f:.]+\]|\*)(:\d{1,5})?")
 
 
 class ToolRule(Struct, frozen=True):
-    """A tool, and the paths that the rule covers; all paths if there is no pattern."""
+    """A tool, and the paths or sites that the rule covers; all if there is no pattern. With `is_private` the sites
+    may be at addresses of this machine and its network."""
 
     tool: str
     paths: re.Pattern[str] | None
     text: str
+    is_private: bool = False
 
     def matches(self, tool: str, path: str) -> bool:
         if not self._names(tool):
@@ -107,6 +114,10 @@ class Permissions(Struct, frozen=True):
         chosen = {name: getattr(other, name) for name in ("mode", "sandbox", "network") if name in given}
         return replace(self, commands=CommandRules(**both), **added, **chosen)
 
+    def may_reach(self, site: str) -> bool:
+        """Whether a rule lets WebFetch reach a site at an address of this machine or its network."""
+        return any(rule.is_private and rule.matches("WebFetch", site) for rule in self.allow)
+
     @property
     def usual_access(self) -> Access:
         """What a command may touch that asks for nothing."""
@@ -155,11 +166,18 @@ def parse_tool_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRul
             f"{where}: `{text}` is not a rule", hint="write `Edit(src/**)`, `Read` or `Bash(make test)`"
         )
     tool, inner = form[1], form[2]
-    known = [*sorted(PATH_TOOLS), "Bash", *HARMLESS_TOOLS, *tools]
+    known = [*sorted(PATH_TOOLS), "Bash", *HARMLESS_TOOLS, *WEB_TOOLS, *tools]
     if tool not in known and not (tool.startswith("mcp__") and tool.strip("_") != "mcp"):
         raise ConfigError(
             f"{where}: `{text}` names no tool",
             hint=suggest(tool, known, more="tools of servers begin with `mcp__`"),
+        )
+    if tool == "WebFetch" and (inner is not None or form[3]):
+        return _site_rule(text, where, (inner or "").strip().lower(), is_private=bool(form[3]))
+    if form[3]:
+        raise ConfigError(
+            f"{where}: `{text}`: only rules for WebFetch take `with private`",
+            hint="write `WebFetch(domain:docs.internal) with private`",
         )
     if inner is None or inner.strip() in ("*", "**"):
         return ToolRule(tool, None, text.strip())
@@ -183,6 +201,25 @@ def parse_tool_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRul
     except BadGlob as error:
         raise ConfigError(f"{where}: `{text}`: the pattern is wrong: {error}") from None
     return ToolRule(tool, paths, text.strip())
+
+
+def _site_rule(text: str, where: str, inner: str, *, is_private: bool) -> ToolRule:
+    """A rule for a domain, at any port unless it names one; `*.` stands for what is below a domain."""
+    form = _DOMAIN.fullmatch(inner)
+    if not form:
+        raise ConfigError(
+            f"{where}: `{text}` names no domain",
+            hint="write `WebFetch(domain:example.com)`, `WebFetch(domain:*.example.com)` or `WebFetch`",
+        )
+    if is_private and form[1].startswith("*"):
+        raise ConfigError(
+            f"{where}: `{text}`: `with private` needs the name of one host",
+            hint="write `WebFetch(domain:localhost:8000) with private`",
+        )
+    below = r"[^:\[\]]+\." if form[1].startswith("*.") else ""
+    host = r".+" if form[1] == "*" else below + re.escape(form[1].removeprefix("*."))
+    port = re.escape(form[2]) if form[2] else r"(:\d+)?"
+    return ToolRule("WebFetch", re.compile(host + port), text.strip(), is_private)
 
 
 def _hidden(value: Json, where: str) -> tuple[str, ...]:
