@@ -198,6 +198,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {
         "permissions": {SHARED, "search"},
         "shell": {SHARED, "search"},
         "mcp": {SHARED, "shell"},
+        "web": {SHARED},
     },
 }
 """Arrows between the folders of a package."""

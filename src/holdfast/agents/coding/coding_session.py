@@ -81,6 +81,7 @@ class CodingSession:
         skills = load_skills(config.root, config.skills)
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
         self._gate = gate = config_gate(config, session, workspace, state.shell)
+        state.may_reach = self._may_reach
         budget, usual = RunBudget(config.limits), CallSettings()
         parent = ParentAgent(
             *(config, session, workspace, state, gate, budget, self._notice),
@@ -90,7 +91,7 @@ class CodingSession:
         self.agent = build_agent(
             config,
             session,
-            [*state.tools(config.responder), task_tool(parent), *config.more_tools],
+            [*state.tools(config.responder), *state.web_tools(), task_tool(parent), *config.more_tools],
             workspace,
             gate=gate,
             budget=budget,
@@ -158,6 +159,10 @@ class CodingSession:
     @property
     def session_gate(self) -> SessionGate:
         return self._gate
+
+    def _may_reach(self, site: str) -> bool:
+        """By the rules as they are now: one may be added while the session is open."""
+        return self.gate.permissions.may_reach(site)
 
     def reread(self) -> None:
         """Read the log again after a rewind, as if the session were opened on it. Running commands go on, and the

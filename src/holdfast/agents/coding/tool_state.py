@@ -43,6 +43,8 @@ from holdfast.tools.skill import skill_tool
 from holdfast.tools.skill_files import SkillFolder, Skills, project_folders
 from holdfast.tools.todo_write import TodoList, todo_write_tool
 from holdfast.tools.tool import Tool
+from holdfast.tools.web.web_fetch import web_fetch_tool
+from holdfast.tools.web.web_page import MayReach, nothing_private
 
 
 class SubAgentChange(Struct, frozen=True):
@@ -105,6 +107,8 @@ class ToolState(Struct):
     """What commands did to files that cannot be undone."""
     unseen: list[int] = field(default_factory=list)
     """Steps with a command whose effects are not fully known."""
+    may_reach: MayReach = nothing_private
+    """Which sites at addresses of this machine or its network WebFetch may reach."""
 
     def tools(self, responder: Responder) -> list[Tool]:
         """All tools, those that read and those that act."""
@@ -123,6 +127,10 @@ class ToolState(Struct):
 
     def read_only_tools(self) -> list[Tool]:
         return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), self.recall]
+
+    def web_tools(self) -> list[Tool]:
+        """Tools that reach the web, for the agent that a person talks to."""
+        return [web_fetch_tool(self.may_reach)]
 
     def note_command(self, effects: CommandEffects, log: str = "") -> None:
         """Take in what a command changed; `log` is that of the sub-agent that ran it."""
@@ -202,7 +210,9 @@ def new_tool_state(
         folders=config.permissions.folders,
         passes=config.permissions.variables,
     )
-    return ToolState(files, shell, TodoList(), skills or Skills([]), session_recall_tool(session))
+    recall = session_recall_tool(session)
+    may_reach = config.permissions.may_reach
+    return ToolState(files, shell, TodoList(), skills or Skills([]), recall, may_reach=may_reach)
 
 
 def load_skills(root: Path, own: Path | None) -> Skills:
