@@ -199,6 +199,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {
         "shell": {SHARED, "search"},
         "mcp": {SHARED, "shell"},
         "web": {SHARED},
+        "checks": {SHARED, "search", "shell"},
     },
 }
 """Arrows between the folders of a package."""
