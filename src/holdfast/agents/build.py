@@ -21,6 +21,7 @@ from holdfast.session import Session
 from holdfast.store import Store
 from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallGate, CallSettings
+from holdfast.tools.checks.checkers import CheckSettings
 from holdfast.tools.permissions.gate import (
     Approver,
     NoRuleKeeper,
@@ -55,6 +56,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """Tools from elsewhere, such as those of MCP servers."""
     tasks: TaskSettings = TaskSettings()
     sandbox: Sandbox | None = None
+    checks: CheckSettings | None = None
+    """Checks of the project after an edit, if any."""
     snapshots: Path | None = None
     skills: Path | None = None
     compacts_in_background: bool = True

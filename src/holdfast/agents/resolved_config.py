@@ -27,6 +27,7 @@ from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
 from holdfast.store import Store, default_path
+from holdfast.tools.checks.checkers import parse_checks
 from holdfast.tools.mcp.server_config import Server, parse_servers
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
 from holdfast.tools.shell.sandbox import Sandbox, find_sandbox
@@ -185,6 +186,7 @@ def make_agent_config(
         mode=resolved.mode,
         sandbox=resolved.sandbox,
         rule_keeper=KeptRules(resolved.root, resolved.env),
+        checks=parse_checks(resolved.config.checks, resolved.config.where),
         snapshots=snapshots_path(resolved.store),
         compacts_in_background=not resolved.is_local,
         watch=watch,

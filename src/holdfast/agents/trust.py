@@ -39,7 +39,8 @@ def apply_trust(config: Config, folder: Path, *, trusts: bool) -> tuple[Config, 
             kept = {
                 key: value for key, value in layer.permissions.items() if f"permissions.{key}" not in wide
             }
-            layers.append(replace(layer, permissions=kept, servers={}))
+            checks = {key: value for key, value in layer.checks.items() if key != "commands"}
+            layers.append(replace(layer, permissions=kept, servers={}, checks=checks))
             named = ", ".join(f"`{name}`" for name in wide)
             notes.append(
                 f"{layer.where} sets {named}, which a project may not do by itself: look at it, then `--trust` it"
@@ -56,7 +57,8 @@ def widening(layer: Config, below: Mapping[str, Json]) -> dict[str, Json]:
         for key, value in layer.permissions.items()
         if _widens(key, value, below.get(key))
     }
-    return {**wide, "mcp.servers": layer.servers} if layer.servers else wide
+    started = {"mcp.servers": layer.servers, "checks.commands": layer.checks.get("commands")}
+    return {**wide, **{key: value for key, value in started.items() if value}}
 
 
 def is_trusted(layer: Config, wide: Mapping[str, Json], folder: Path) -> bool:

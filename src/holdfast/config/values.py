@@ -17,8 +17,8 @@ DEFAULTS = ("default_profile", "default_model", "default_effort", "store")
 
 class Config(Struct, frozen=True):
     """What the files say. `profiles` are the settings each one changes, already in their types; `models`,
-    `permissions` and `servers` (of `[mcp.servers]`) are tables as they are written, which the catalogue of models
-    and the tools read."""
+    `permissions`, `checks` and `servers` (of `[mcp.servers]`) are tables as they are written, which the catalogue
+    of models and the tools read."""
 
     where: str = ""
     """The file; of several, the project's."""
@@ -33,6 +33,7 @@ class Config(Struct, frozen=True):
     models: dict[str, dict[str, Json]] = field(default_factory=dict)
     permissions: dict[str, Json] = field(default_factory=dict)
     servers: dict[str, Json] = field(default_factory=dict)
+    checks: dict[str, Json] = field(default_factory=dict)
     parts: tuple["Config", ...] = ()
     """The files that this is merged from, the weakest first; none if it is one file."""
 
@@ -71,6 +72,10 @@ def merge_configs(*layers: Config) -> Config:
             else:
                 merged.permissions[key] = value
         merged.servers.update(one.servers)
+        for key, value in one.checks.items():
+            known = merged.checks.get(key)
+            is_table = isinstance(value, dict) and isinstance(known, dict)
+            merged.checks[key] = {**known, **value} if is_table else value
     defaults = {
         name: next((given for one in reversed(layers) if (given := getattr(one, name))), "")
         for name in DEFAULTS
@@ -100,6 +105,8 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
                 config.models[name] = _table(entry, where, f'{prefix}models."{name}"')
         elif key == "permissions":
             config.permissions.update(_table(value, where, prefix + key))
+        elif key == "checks":
+            config.checks.update(_table(value, where, prefix + key))
         elif key == "mcp":
             for part, entry in _table(value, where, prefix + key).items():
                 if part != "servers":

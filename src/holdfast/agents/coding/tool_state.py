@@ -23,28 +23,35 @@ from holdfast.agents.coding.command_effects import (
 from holdfast.agents.notices import Notice, SubAgentNotice
 from holdfast.agents.tool_results import is_uncertain
 from holdfast.events import AssistantReplied, Entry, Noted, ToolReturned
-from holdfast.messages import Json, joined_text
+from holdfast.messages import Json, ToolCall, joined_text
 from holdfast.session import Session
 from holdfast.tools.ask_user import Responder, ask_user_tool
 from holdfast.tools.call import CallFinished
+from holdfast.tools.checks.checked_edit import CheckedEdit, ProjectChecks
 from holdfast.tools.files.edit import edit_tool, multi_edit_tool
 from holdfast.tools.files.read import read_tool
 from holdfast.tools.files.seen_files import CHANGING_TOOLS, UNDO, AgentEdit, IsVisible, SeenFiles
 from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
 from holdfast.tools.files.write import write_tool
+from holdfast.tools.permissions.decision import CallContext, decide
 from holdfast.tools.search.glob import glob_tool
 from holdfast.tools.search.grep import grep_tool
 from holdfast.tools.search.ls import ls_tool
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import bash_output_tool
 from holdfast.tools.shell.bash_stop import bash_stop_tool
-from holdfast.tools.shell.shell import Shell
+from holdfast.tools.shell.sandbox import Unconfined
+from holdfast.tools.shell.shell import Shell, ShellLimits
 from holdfast.tools.skill import skill_tool
 from holdfast.tools.skill_files import SkillFolder, Skills, project_folders
 from holdfast.tools.todo_write import TodoList, todo_write_tool
 from holdfast.tools.tool import Tool
 from holdfast.tools.web.web_fetch import web_fetch_tool
 from holdfast.tools.web.web_page import MayReach, nothing_private
+
+CHECK_OUTPUT = 20_000_000
+CHECK_GRACE = 0.2
+"""Bytes that a check may print, and seconds between the request to end and the kill: it has nothing to tidy up."""
 
 
 class SubAgentChange(Struct, frozen=True):
@@ -107,6 +114,7 @@ class ToolState(Struct):
     """What commands did to files that cannot be undone."""
     unseen: list[int] = field(default_factory=list)
     """Steps with a command whose effects are not fully known."""
+    checks: ProjectChecks | None = None
     may_reach: MayReach = nothing_private
     """Which sites at addresses of this machine or its network WebFetch may reach."""
 
@@ -114,9 +122,7 @@ class ToolState(Struct):
         """All tools, those that read and those that act."""
         return [
             *self.read_only_tools(),
-            edit_tool(self.files),
-            multi_edit_tool(self.files),
-            write_tool(self.files),
+            *map(self._checked, (edit_tool(self.files), multi_edit_tool(self.files), write_tool(self.files))),
             TrackedBash(bash_tool(self.shell), ChangeDetector(self.files), self.note_command),
             bash_output_tool(self.shell),
             bash_stop_tool(self.shell),
@@ -124,6 +130,9 @@ class ToolState(Struct):
             ask_user_tool(responder),
             *([skill_tool(self.skills)] if self.skills.by_name else []),
         ]
+
+    def _checked(self, tool: Tool) -> Tool:
+        return CheckedEdit(tool, self.checks) if self.checks else tool
 
     def read_only_tools(self) -> list[Tool]:
         return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), self.recall]
@@ -184,6 +193,8 @@ class ToolState(Struct):
 
     def close(self) -> None:
         self.shell.close()
+        if self.checks:
+            self.checks.close()
 
 
 def new_tool_state(
@@ -212,7 +223,31 @@ def new_tool_state(
     )
     recall = session_recall_tool(session)
     may_reach = config.permissions.may_reach
-    return ToolState(files, shell, TodoList(), skills or Skills([]), recall, may_reach=may_reach)
+    checks = _project_checks(config)
+    return ToolState(
+        files, shell, TodoList(), skills or Skills([]), recall, checks=checks, may_reach=may_reach
+    )
+
+
+def _project_checks(config: AgentConfig) -> ProjectChecks | None:
+    if not config.checks or not config.checks.seconds:
+        return None
+    permissions, sandbox = config.permissions, config.sandbox or Unconfined()
+    context = CallContext(sandbox=sandbox.state)
+
+    def may_run(command: str) -> bool:
+        # As if the agent had called it: nothing can be changed in a sandbox, and else only a rule allows it.
+        call = ToolCall("", "Bash", {"command": command, "access": "read"})
+        return decide(call, "ask", permissions, context).verdict == "allow"
+
+    shell = Shell(
+        sandbox=sandbox,
+        access="read",
+        hidden=permissions.hidden,
+        limits=ShellLimits(output_bytes=CHECK_OUTPUT, grace=CHECK_GRACE),
+        passes=permissions.variables,
+    )
+    return ProjectChecks(config.checks, shell, may_run)
 
 
 def load_skills(root: Path, own: Path | None) -> Skills:
