@@ -94,12 +94,14 @@ class ToolDefinition(Struct, frozen=True, gc=False):
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """What a provider reported for one request. `prompt` counts everything sent, cached or not."""
+    """What a provider reported for one request. `prompt` counts everything sent, cached or not; `searches` are
+    those that its own search tool made."""
 
     prompt: int
     completion: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    searches: int = 0
 
     @property
     def total(self) -> int:
@@ -112,6 +114,7 @@ def add_usage(one: Usage, other: Usage) -> Usage:
         one.completion + other.completion,
         one.cache_read + other.cache_read,
         one.cache_write + other.cache_write,
+        one.searches + other.searches,
     )
 
 

@@ -26,6 +26,16 @@ def test_a_long_prompt_is_billed_whole_at_the_higher_price():
     assert request_cost(entry, Usage(300_000, 100_000)) == pytest.approx(1.2 + 2.0)
 
 
+def test_searches_are_billed_and_without_their_price_the_request_has_none():
+    usage = Usage(1_000_000, searches=3)
+    assert request_cost(ModelEntry(price=PRICE, search_price=10.0), usage) == pytest.approx(2.03)
+    assert request_cost(ModelEntry(price=PRICE), usage) is None
+    for name in ("anthropic/claude-opus-5-5", "openai/gpt-6-luna"):
+        entry = load_catalogue().models[name]
+        assert entry.search
+        assert request_cost(entry, usage) > request_cost(entry, Usage(1_000_000))
+
+
 def test_an_unknown_price_is_not_nothing():
     assert request_cost(ModelEntry(), Usage(1_000)) is None
 

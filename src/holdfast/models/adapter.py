@@ -5,7 +5,7 @@ An adapter writes a request as the body that a provider's API takes, and reads i
 Rule: pure values in and out; an adapter never touches the network.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from holdfast.models.model import (
     StreamEvent,
     TextDelta,
     ThinkingDelta,
+    WebSource,
 )
 from holdfast.models.reply_limits import LEAST_WEIGHT, ReplyLimitReached, ReplyLimits
 from holdfast.wire.content_blocks import tool_call
@@ -84,7 +85,12 @@ class ReplyReader:
             raise ReplyLimitReached(f"the provider's reply has more than {self.limits.characters} characters")
 
     def _completed(
-        self, parts: Sequence[AssistantPart], said: StopReason, usage: Usage | None, model: str
+        self,
+        parts: Sequence[AssistantPart],
+        said: StopReason,
+        usage: Usage | None,
+        model: str,
+        sources: Iterable[WebSource] = (),
     ) -> ReplyCompleted:
         """The reply. Why it ended is judged by what it holds too: servers say `end` after a call, or `calls` where
         there is none."""
@@ -95,17 +101,23 @@ class ReplyReader:
                 said = "calls"
             elif said == "calls":
                 said = "other"
-        return ReplyCompleted(ModelReply(parts=tuple(parts), stop=said, usage=usage, model=model))
+        found = {source.url: source for source in sources if source.url}
+        reply = ModelReply(
+            parts=tuple(parts), stop=said, usage=usage, model=model, sources=tuple(found.values())
+        )
+        return ReplyCompleted(reply)
 
 
 class ProviderAdapter(Struct, frozen=True, kw_only=True):
     """How requests to one provider are written and its answers read. `path` is below the base address; `auth_hint`
-    says where the key comes from; `max_output` is the longest reply with its thinking, 0 if that is not known."""
+    says where the key comes from; `max_output` is the longest reply with its thinking, 0 if that is not known;
+    `search` is the type of the provider's own tool for the web."""
 
     path: ClassVar[str]
     max_output: int = 0
     takes_temperature: bool = False
     auth_hint: str = ""
+    search: str = ""
 
     def headers(self, key: str) -> dict[str, str]:
         """Headers with the key; none of them where the key is empty."""

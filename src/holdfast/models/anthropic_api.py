@@ -21,8 +21,16 @@ from holdfast.models.adapter import (
     parse_event,
 )
 from holdfast.models.errors import error_from_event
-from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.models.model import (
+    ModelRequest,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    WebSource,
+)
 from holdfast.wire.anthropic import (
+    SEARCH_RESULT,
     THINKING_TYPES,
     USAGE_FIELDS,
     Lifetime,
@@ -36,7 +44,7 @@ from holdfast.wire.anthropic import (
     to_anthropic,
 )
 from holdfast.wire.content_blocks import WireDict
-from holdfast.wire.foreign_json import Losses, count, obj, text
+from holdfast.wire.foreign_json import Losses, count, items, obj, text
 
 LEAST_BUDGET = 1_024
 """Fewer tokens for thinking are refused."""
@@ -89,6 +97,8 @@ class AnthropicAdapter(ProviderAdapter, frozen=True, kw_only=True):
         body: dict[str, Json] = {"model": model, "messages": messages, "stream": True}
         if system := [block for is_system, blocks in written if is_system for block in blocks]:
             body["system"] = system
+        if request.searches and self.search:
+            tools.append({"type": self.search, "name": "web_search", "max_uses": request.searches})
         if tools:
             body["tools"] = tools
         if self.takes_temperature and request.temperature is not None and not asked:
@@ -176,7 +186,8 @@ class AnthropicReader(ReplyReader):
     def _count(self, value: dict[str, Json]) -> None:
         """Counts are totals so far; a count that is not repeated stays."""
         usage = obj(value.get("usage"))
-        self._usage |= {name: usage[name] for name in USAGE_FIELDS if usage.get(name) is not None}
+        names = (*USAGE_FIELDS, "server_tool_use")
+        self._usage |= {name: usage[name] for name in names if usage.get(name) is not None}
 
     def _finish(self) -> Iterator[StreamEvent]:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
@@ -190,7 +201,10 @@ class AnthropicReader(ReplyReader):
         if said == "refused" and not parts and self._explanation:
             parts = (Text(self._explanation),)
             yield TextDelta(self._explanation)
-        yield self._completed(parts, said, anthropic_usage(self._usage), self._model)
+        results = [block.start.get("content") for block in kept if block.kind == SEARCH_RESULT]
+        found = [obj(one) for result in results for one in items(result)]
+        sources = [WebSource(text(one.get("url")), text(one.get("title"))) for one in found]
+        yield self._completed(parts, said, anthropic_usage(self._usage), self._model, sources)
 
 
 class _Block(Struct):

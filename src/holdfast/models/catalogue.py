@@ -54,7 +54,7 @@ CAUTIOUS_SECONDS = 300
 CAUTIOUS_MINIMUM = 1_024
 """For a cache of which only the price is known: no provider keeps it for less, few minimums are larger."""
 
-MILLION = 1_000_000
+THOUSAND, MILLION = 1_000, 1_000_000
 
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 """What providers append to a name for a version of the same model; any other suffix means another model."""
@@ -84,12 +84,14 @@ class LongPromptPrice(Price, frozen=True, kw_only=True):
 
 
 class CostParts(Struct, frozen=True, gc=False):
-    """Dollars of a request. `plain` is input that was neither read from the cache nor written to it."""
+    """Dollars of a request. `plain` is input that was neither read from the cache nor written to it; `searches` are
+    those of the provider's search tool."""
 
     reads: float
     writes: float
     plain: float
     output: float
+    searches: float = 0.0
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
@@ -101,7 +103,8 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     it cannot be turned off, and counts against the length of the reply. `temperature`: it may be set. `system`,
     `limit_field` and `reasoning_field` are how this provider does chat completions: where system messages go, the
     name of the field for the longest reply, and the field in which thinking goes back, if any. `binds_thinking`:
-    signed thinking is valid only behind the very messages it was written behind.
+    signed thinking is valid only behind the very messages it was written behind. `search`: the type of the
+    provider's own tool for the web, empty if there is none; `search_price`: dollars for a thousand searches.
     """
 
     name: str = ""
@@ -121,6 +124,8 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     limit_field: LimitField = "max_tokens"
     reasoning_field: str = ""
     binds_thinking: bool = False
+    search: str = ""
+    search_price: float | None = None
     cache_seconds: float = 0
     cache_minimum: int = 0
     url: str = ""
@@ -266,7 +271,7 @@ def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
 def cost_parts(entry: ModelEntry, usage: Usage) -> CostParts | None:
     """The same by what the dollars are for."""
     price = entry.price_of(usage.prompt)
-    if price is None:
+    if price is None or (usage.searches and entry.search_price is None):
         return None
     plain = max(0, usage.prompt - usage.cache_read - usage.cache_write)
     return CostParts(
@@ -274,6 +279,7 @@ def cost_parts(entry: ModelEntry, usage: Usage) -> CostParts | None:
         writes=usage.cache_write * price.write / MILLION,
         plain=plain * price.input / MILLION,
         output=usage.completion * price.output / MILLION,
+        searches=usage.searches * (entry.search_price or 0.0) / THOUSAND,
     )
 
 
@@ -427,6 +433,8 @@ ENTRY: dict[str, ReadKey] = {
     "limit_field": _one_of(LimitField),
     "reasoning_field": _text,
     "binds_thinking": _truth,
+    "search": _text,
+    "search_price": _amount,
     "cache_seconds": _amount,
     "cache_minimum": _tokens,
     "url": _url,

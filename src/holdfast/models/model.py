@@ -26,15 +26,26 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     effort: Effort = "off"
     """How much to think, for models that can; those that always think then think as little as they can."""
+    searches: int = 0
+    """How often the provider may search the web for the reply, for models whose provider has a tool for that."""
+
+
+class WebSource(Struct, frozen=True):
+    """A page that a provider's search found."""
+
+    url: str
+    title: str = ""
 
 
 class ModelReply(Struct, frozen=True, kw_only=True):
-    """A whole reply, as it goes into the log: thinking verbatim, calls in their order."""
+    """A whole reply, as it goes into the log: thinking verbatim, calls in their order. `sources` are pages that the
+    provider's search found for it."""
 
     parts: tuple[AssistantPart, ...]
     stop: StopReason
     usage: Usage | None = None
     model: str = ""
+    sources: tuple[WebSource, ...] = ()
 
     @property
     def text(self) -> str:

@@ -7,6 +7,7 @@ led to, and to no other API.
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.messages import Json, SystemMessage
 from holdfast.models.adapter import (
@@ -18,9 +19,16 @@ from holdfast.models.adapter import (
     requested_effort,
 )
 from holdfast.models.errors import error_from_event
-from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.models.model import (
+    ModelRequest,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    WebSource,
+)
 from holdfast.wire.foreign_json import Losses, count, items, obj, text
-from holdfast.wire.responses import item_parts, responses_items, responses_tools, responses_usage
+from holdfast.wire.responses import is_search, item_parts, responses_items, responses_tools, responses_usage
 
 _INCOMPLETE: dict[str, StopReason] = {"max_output_tokens": "length", "content_filter": "refused"}
 
@@ -44,12 +52,18 @@ class OpenAIResponsesAdapter(ProviderAdapter, frozen=True, kw_only=True):
             for message in messages
             for item in responses_items(message, keeps_reasoning=self.keeps_reasoning)
         ]
-        if request.tools:
-            body["tools"] = responses_tools(request.tools)
+        include = ["reasoning.encrypted_content"] if self.keeps_reasoning else []
+        tools = responses_tools(request.tools)
+        if request.searches and self.search:
+            tools.append({"type": self.search})
+            body["max_tool_calls"] = request.searches
+            include.append("web_search_call.action.sources")
+        if tools:
+            body["tools"] = tools
         effort, room = requested_effort(request.effort, self.thinking_off)
         body["max_output_tokens"] = self.most_tokens(request, room)
-        if self.keeps_reasoning:
-            body["include"] = ["reasoning.encrypted_content"]
+        if include:
+            body["include"] = include
         if effort:
             # What was thought is encrypted; a person reads the summary.
             shown = {"summary": "auto"} if request.effort != "off" else {}
@@ -116,7 +130,21 @@ class OpenAIResponsesReader(ReplyReader):
         if any(obj(part).get("refusal") for item in output for part in items(item.get("content"))):
             said = "refused"
         usage = responses_usage(response.get("usage"))
-        return self._completed(parts, said, usage, text(response.get("model")))
+        if usage:
+            usage = replace(usage, searches=sum(map(is_search, output)))
+        return self._completed(parts, said, usage, text(response.get("model")), _sources(output))
+
+
+def _sources(output: list[dict[str, Json]]) -> Iterator[WebSource]:
+    """The pages that were found; those that the reply cites come later, and with their titles."""
+    for item in output:
+        for source in items(obj(item.get("action")).get("sources")):
+            yield WebSource(text(obj(source).get("url")))
+    for item in output:
+        for block in items(item.get("content")):
+            for note in map(obj, items(obj(block).get("annotations"))):
+                if note.get("type") == "url_citation":
+                    yield WebSource(text(note.get("url")), text(note.get("title")))
 
 
 class _Item(Struct):

@@ -104,6 +104,7 @@ def create_adapter(resolved: ResolvedModel) -> ProviderAdapter:
             max_output=entry.max_output,
             # Only servers with a cache know the marks.
             cache="5m" if entry.cache_seconds else "",
+            search=entry.search,
             auth_hint=hint,
         )
     effort_off = off if (off := entry.thinking_off) in ("none", "minimal", "low") else ""
@@ -113,6 +114,7 @@ def create_adapter(resolved: ResolvedModel) -> ProviderAdapter:
             thinking_off=effort_off,
             takes_temperature=entry.temperature,
             max_output=entry.max_output,
+            search=entry.search,
             auth_hint=hint,
         )
     return OpenAIChatAdapter(

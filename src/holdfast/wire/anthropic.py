@@ -99,6 +99,7 @@ def reply_parts(content: Json, losses: Losses) -> tuple[AssistantPart, ...]:
     return tuple(parts)
 
 
+SEARCH_RESULT = "web_search_tool_result"
 USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -107,7 +108,8 @@ def anthropic_usage(value: Json) -> Usage | None:
     usage = obj(value)
     uncached, completion, read, write = (count(usage.get(name)) for name in USAGE_FIELDS)
     prompt = uncached + read + write
-    return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
+    searches = count(obj(usage.get("server_tool_use")).get("web_search_requests"))
+    return Usage(prompt, completion, read, write, searches) if prompt else None
 
 
 def to_anthropic(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> WireRequest:

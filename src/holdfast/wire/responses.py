@@ -89,6 +89,13 @@ def responses_events(
     return []
 
 
+def is_search(item: Json) -> bool:
+    """Whether an item is a search that the provider's own tool made, and bills."""
+    value = obj(item)
+    action = obj(value.get("action")).get("type")
+    return value.get("type") == "web_search_call" and action in (None, "search")
+
+
 def reply_event(reply: Iterable[dict[str, Json]], losses: Losses) -> AssistantReplied:
     """The items of one reply."""
     return AssistantReplied(tuple(part for item in reply for part in item_parts(item, losses)))
