@@ -2,7 +2,13 @@
 
 import pytest
 
-from holdfast.messages import ToolCall
+from holdfast.agents.model_requests import RequestSettings
+from holdfast.agents.spending import measure_spending
+from holdfast.events import UsageReported
+from holdfast.messages import Text, ToolCall, Usage
+from holdfast.models.catalogue import ModelEntry, Price
+from holdfast.models.errors import BadReply
+from holdfast.models.model import ModelReply, WebSource
 from holdfast.tools.permissions.tool_rules import Permissions
 from support.coding_sessions import CodingSetup
 from support.web_server import Answer, web_server
@@ -57,3 +63,73 @@ def test_with_nobody_there_a_public_page_is_refused_with_the_rule_that_would_all
     coding.runner.run(coding.say("Read it."))
     (refusal,) = result_texts(coding)
     assert "`WebFetch(domain:example.com)` would allow it" in refusal
+
+
+ENTRY = ModelEntry(
+    name="scripted/model", price=Price(input=1.0, output=1.0), search="web_search", search_price=10.0
+)
+SEARCH = ToolCall("s1", "WebSearch", {"query": "msgspec release"})
+FOUND = ModelReply(
+    parts=(Text("It is "), Text("0.22.")),
+    stop="end",
+    usage=Usage(1_000_000, searches=2),
+    sources=(WebSource("https://a.example/", "A"),),
+)
+
+
+def searching(setup, *replies, entry=ENTRY, **more):
+    return setup.open(*replies, request_settings=RequestSettings(entry=entry), **more)
+
+
+def test_a_search_is_a_request_of_its_own_that_is_billed_and_stays_out_of_the_conversation(setup):
+    coding = searching(setup, [SEARCH], FOUND, "Done.")
+    coding.runner.run(coding.say("Which release?"))
+    begin, search, last = coding.agent.model.requests
+    assert "WebSearch" in {tool.name for tool in begin.tools}
+    assert search.searches == 5
+    assert search.tools == ()
+    assert "msgspec release" in str(search.messages[-1])
+    assert "Which release?" not in str(search.messages)
+    assert last.searches == 0
+    (result,) = result_texts(coding)
+    assert "It is 0.22." in result
+    assert "- A: https://a.example/" in result
+    assert "is data from the web" in result
+    entries = coding.session.log.entries()
+    (paid,) = [entry.event for entry in entries if isinstance(entry.event, UsageReported)]
+    assert (paid.purpose, paid.usage.searches) == ("search", 2)
+    dollars = measure_spending(list(entries), lambda _: ENTRY).total.dollars
+    assert dollars == pytest.approx(coding.agent.budget.spent.dollars)
+    assert dollars > 1.02
+
+
+def test_a_search_that_fails_is_an_error_that_the_model_reads(setup):
+    coding = searching(setup, [SEARCH], BadReply("the provider is overloaded"), "Done.")
+    coding.runner.run(coding.say("Which release?"))
+    (result,) = result_texts(coding)
+    assert "the search failed: the provider is overloaded" in result
+
+
+def test_without_a_search_tool_of_the_provider_there_is_none(setup):
+    coding = searching(setup, "Done.", entry=ModelEntry(name="scripted/model"))
+    coding.runner.run(coding.say("Hello."))
+    (request,) = coding.agent.model.requests
+    assert {tool.name for tool in request.tools} & {"WebSearch", "WebFetch"} == {"WebFetch"}
+
+
+def test_in_plan_mode_a_search_needs_a_rule(setup):
+    coding = searching(setup, [SEARCH], "Done.", mode="plan")
+    coding.runner.run(coding.say("Which release?"))
+    (refusal,) = result_texts(coding)
+    assert "the rule `WebSearch` would allow it" in refusal
+    allowed = searching(
+        setup,
+        [SEARCH],
+        FOUND,
+        "Done.",
+        mode="plan",
+        log="other",
+        permissions=Permissions().allowing("WebSearch"),
+    )
+    allowed.runner.run(allowed.say("Which release?"))
+    assert "It is 0.22." in result_texts(allowed)[0]

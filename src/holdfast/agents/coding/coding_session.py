@@ -24,6 +24,7 @@ from holdfast.agents.coding.environment import (
     environment_recap,
     environment_reminder,
 )
+from holdfast.agents.coding.model_search import search_web
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -54,6 +55,7 @@ from holdfast.tools.mcp.client import McpServers
 from holdfast.tools.mcp.server_config import Server, StdioServer, parse_servers
 from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover
 from holdfast.tools.shell.bash_output import take_ended_jobs
+from holdfast.tools.web.web_search import SearchReport
 from holdfast.tools.workspace import Workspace
 from holdfast.user_folders import config_folder
 from holdfast.views import path
@@ -82,6 +84,7 @@ class CodingSession:
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
         self._gate = gate = config_gate(config, session, workspace, state.shell)
         state.may_reach = self._may_reach
+        search = self._search if config.request_settings.entry.search else None
         budget, usual = RunBudget(config.limits), CallSettings()
         parent = ParentAgent(
             *(config, session, workspace, state, gate, budget, self._notice),
@@ -91,7 +94,7 @@ class CodingSession:
         self.agent = build_agent(
             config,
             session,
-            [*state.tools(config.responder), *state.web_tools(), task_tool(parent), *config.more_tools],
+            [*state.tools(config.responder), *state.web_tools(search), task_tool(parent), *config.more_tools],
             workspace,
             gate=gate,
             budget=budget,
@@ -163,6 +166,9 @@ class CodingSession:
     def _may_reach(self, site: str) -> bool:
         """By the rules as they are now: one may be added while the session is open."""
         return self.gate.permissions.may_reach(site)
+
+    async def _search(self, query: str) -> SearchReport:
+        return await search_web(self.agent, query)
 
     def reread(self) -> None:
         """Read the log again after a rewind, as if the session were opened on it. Running commands go on, and the

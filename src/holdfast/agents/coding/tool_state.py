@@ -48,6 +48,7 @@ from holdfast.tools.todo_write import TodoList, todo_write_tool
 from holdfast.tools.tool import Tool
 from holdfast.tools.web.web_fetch import web_fetch_tool
 from holdfast.tools.web.web_page import MayReach, nothing_private
+from holdfast.tools.web.web_search import Search, web_search_tool
 
 CHECK_OUTPUT = 20_000_000
 CHECK_GRACE = 0.2
@@ -137,9 +138,9 @@ class ToolState(Struct):
     def read_only_tools(self) -> list[Tool]:
         return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), self.recall]
 
-    def web_tools(self) -> list[Tool]:
-        """Tools that reach the web, for the agent that a person talks to."""
-        return [web_fetch_tool(self.may_reach)]
+    def web_tools(self, search: Search | None) -> list[Tool]:
+        """Tools that reach the web, for the agent that a person talks to; `search` is what its provider has."""
+        return [web_fetch_tool(self.may_reach), *([web_search_tool(search)] if search else [])]
 
     def note_command(self, effects: CommandEffects, log: str = "") -> None:
         """Take in what a command changed; `log` is that of the sub-agent that ran it."""
