@@ -64,15 +64,15 @@ def test_a_projects_own_commands_are_trusted_first(tmp_path):
     text = '[checks]\nseconds = 2\n[checks.commands]\n"*.c" = "make lint"\n'
     config = parse_config(text, str(tmp_path / "project" / "holdfast.toml"))
     own = tmp_path / "own"
-    kept, note = apply_trust(config, own, {}, trusts=False)
+    kept, note = apply_trust(config, own, trusts=False)
     assert kept.checks == {"seconds": 2}
     assert "`checks.commands`" in note
-    assert apply_trust(config, own, {}, trusts=True)[0] == config
-    assert apply_trust(config, own, {}, trusts=False) == (config, "")
+    assert apply_trust(config, own, trusts=True)[0] == config
+    assert apply_trust(config, own, trusts=False) == (config, "")
     other = parse_config(text.replace("lint", "x"), config.where)
-    assert apply_trust(other, own, {}, trusts=False)[0].checks == {"seconds": 2}
+    assert apply_trust(other, own, trusts=False)[0].checks == {"seconds": 2}
 
 
 def test_what_only_narrows_needs_no_trust(tmp_path):
     config = parse_config("[checks]\nseconds = 0\nskip = ['mypy']\n", "holdfast.toml")
-    assert apply_trust(config, tmp_path, {}, trusts=False) == (config, "")
+    assert apply_trust(config, tmp_path, trusts=False) == (config, "")

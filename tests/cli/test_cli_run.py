@@ -53,7 +53,13 @@ def test_one_object_with_usage_cost_and_files(root):
     assert told["outcome"] == "done"
     assert told["text"] == "Done."
     assert told["steps"] == 3
-    assert told["usage"] == {"prompt": 3600, "completion": 120, "cache_read": 1800, "cache_write": 0}
+    assert told["usage"] == {
+        "prompt": 3600,
+        "completion": 120,
+        "cache_read": 1800,
+        "cache_write": 0,
+        "searches": 0,
+    }
     assert told["dollars"] == pytest.approx((1800 * 1.0 + 1800 * 0.1 + 120 * 5.0) / 1e6)
     assert told["files"] == ["main.py"]
     assert told["log"].startswith("l")

@@ -40,7 +40,7 @@ def test_the_web_is_asked_about_except_in_auto_mode_and_closed_in_plan_mode(call
     assert [decided(call, mode).verdict for mode in MODES] == ["deny", "ask", "ask", "allow"]
     rule = "WebFetch(domain:example.com)" if call.name == "WebFetch" else "WebSearch"
     assert rule in decided(call, PLAN).reason
-    assert decided(call).offered_rule == rule
+    assert decided(call).offered_rules == (rule,)
     mine = Permissions().allowing(rule)
     assert {decided(call, mode, mine).verdict for mode in MODES} == {"allow"}
 
@@ -105,7 +105,7 @@ def test_what_is_private_needs_a_rule_that_says_so(url):
     for mode in MODES:
         for allowed in (Permissions(), rules(allow=["WebFetch"]), rules(allow=[f"WebFetch(domain:{site})"])):
             decision = decided(page(url), mode, allowed)
-            assert (decision.verdict, decision.offered_rule) == ("deny", "")
+            assert (decision.verdict, decision.offered_rules) == ("deny", ())
         mine = Permissions().allowing(f"WebFetch(domain:{site}) with private", "--allow")
         assert decided(page(url), mode, mine).verdict == "allow"
         assert mine.may_reach(site)
@@ -127,7 +127,7 @@ def test_an_answer_for_the_session_holds_for_the_domain():
 
         async def approve(self, question):
             self.questions += 1
-            assert question.offered_rule == "WebFetch(domain:example.com)"
+            assert question.offered_rules == ("WebFetch(domain:example.com)",)
             return ApprovalAnswer("log")
 
     person = Person()

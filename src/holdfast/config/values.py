@@ -74,8 +74,10 @@ def merge_configs(*layers: Config) -> Config:
         merged.servers.update(one.servers)
         for key, value in one.checks.items():
             known = merged.checks.get(key)
-            is_table = isinstance(value, dict) and isinstance(known, dict)
-            merged.checks[key] = {**known, **value} if is_table else value
+            if isinstance(value, dict) and isinstance(known, dict):
+                merged.checks[key] = {**known, **value}
+            else:
+                merged.checks[key] = value
     defaults = {
         name: next((given for one in reversed(layers) if (given := getattr(one, name))), "")
         for name in DEFAULTS

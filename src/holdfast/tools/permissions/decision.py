@@ -161,7 +161,7 @@ def _decide_web(
         return ALLOWED  # the tool itself reports what is wrong
     allowed = _hit(permissions.allow, call, context)
     if mode == "plan" and not allowed:
-        offer = f"the rule `{rule_to_offer(call, context)}` would allow it"
+        offer = f"the rule `{rules_to_offer(call, context)[0]}` would allow it"
         return PermissionDecision(
             "deny",
             f"this is plan mode, in which the web is reached only by a rule: {offer}",
