@@ -66,10 +66,31 @@ Outcome = RunTools | Continue | Compact | Done | Ask | Stop
 End = Done | Ask | Stop
 
 
+class MenuItem(Struct, frozen=True):
+    """Something to choose, and the command that it stands for."""
+
+    label: str
+    about: str
+    line: str
+    is_now: bool = False
+
+
+class Menu(Struct, frozen=True):
+    """What a command can be completed with, for a screen with a picker. `about` is what the person should know
+    first. Typed words that match no item are put behind `other`, if that is given; `other_about` says what happens
+    with them then."""
+
+    title: str
+    items: tuple[MenuItem, ...]
+    about: str = ""
+    other: str = ""
+    other_about: str = ""
+
+
 class CommandAnswer(Struct, frozen=True):
     """An answer in Markdown, and what the screen should do: open another log, switch to another model, keep this
     `effort` for sessions to come, send `say` as if the person had said it, read the session again after a rewind,
-    put `draft` into the prompt."""
+    put `draft` into the prompt. A screen may show the `menu` in place of the text."""
 
     text: str
     open_log: str = ""
@@ -78,3 +99,4 @@ class CommandAnswer(Struct, frozen=True):
     say: str = ""
     is_reread: bool = False
     draft: str = ""
+    menu: Menu | None = None

@@ -21,6 +21,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Static
 
 from holdfast.agents.options import MODES, AgentOptions
+from holdfast.agents.outcomes import Menu
 from holdfast.errors import HoldfastError
 from holdfast.terminal.candidates import (
     Candidate,
@@ -43,13 +44,14 @@ from holdfast.terminal.interface import (
     StatusFigures,
 )
 from holdfast.terminal.panels import GRACE, PanelArea, StrayKey
+from holdfast.terminal.picker import Picker
 from holdfast.terminal.piece_widgets import PieceWidget
 from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
 from holdfast.terminal.transcript_view import TranscriptView
 from holdfast.terminal.widgets import ActivityLine, StatusBar, SuggestionList, TodoPanel
 
 DOUBLE_PRESS_SECONDS = 2.0
-"""Seconds within which a second Ctrl+C leaves."""
+"""Seconds within which a second Ctrl+C leaves, and a second Esc goes back."""
 CLOSE_SECONDS = 15.0
 """Seconds that leaving waits for a run to end."""
 GONE_SECONDS = 5.0
@@ -123,6 +125,8 @@ class AgentApp(App[int]):
         self.panels = PanelArea(self._focus_prompt, grace)
         self.failure: HoldfastError | None = None
         self._stopped = 0.0
+        self._escaped = 0.0
+        """When Esc was pressed last while nothing ran."""
         self._is_leaving = False
 
     def compose(self) -> ComposeResult:
@@ -200,6 +204,20 @@ class AgentApp(App[int]):
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]:
         return await self.panels.choose(choices)
 
+    async def pick(self, menu: Menu) -> str:
+        picker = Picker(menu)
+        self.activity.end()
+        await self.panels.mount(picker)
+        self.screen.add_class("-picking")
+        try:
+            return await picker.answer
+        finally:
+            # Not if the screen is gone, and the picker with it.
+            if self.panels.is_attached:
+                self.screen.remove_class("-picking")
+                await picker.remove()
+                self.prompt.focus()
+
     # What the person does.
 
     @on(Prompt.Sent)
@@ -229,9 +247,18 @@ class AgentApp(App[int]):
         if not self.prompt.has_focus and not panel:
             self.prompt.focus()
             return
-        self.conversation.interrupt(sends_queued=True)
+        if self.conversation.is_busy:
+            self.conversation.interrupt(sends_queued=True)
+        elif time.monotonic() - self._escaped < DOUBLE_PRESS_SECONDS:
+            self._escaped = 0.0
+            self.conversation.submit("/rewind")
+        else:
+            self._escaped = time.monotonic()
 
     def action_stop(self) -> None:
+        for picker in self.query(Picker):
+            picker.action_give("")
+            return
         if (selected := self.screen.get_selected_text()) and not self.conversation.is_busy:
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()

@@ -40,6 +40,7 @@ HELP = """\
 | Shift+Tab | next mode: plan, ask, edit, auto |
 | Ctrl+T | how much the model thinks: the next level |
 | Esc | interrupt; queued messages are sent at once |
+| Esc Esc, when nothing runs | go back to before something was said |
 | Ctrl+O | open or close the newest card |
 | Ctrl+Up, Ctrl+Down | move between cards; Enter opens one |
 | PageUp, PageDown | scroll |
@@ -233,9 +234,14 @@ class Conversation:
                 tone = _TONES.get(reason, "warning")
                 self._view.add(NotePiece("; ".join(filter(None, (sentence, hint))), tone))
 
-    async def _command(self, line: str) -> None:
+    async def _command(self, line: str, *, picks: bool = False) -> None:
+        """Run a command. One without an argument, or one that was picked, may let the person choose further."""
         assert self.session, "a command needs a session"
         shown = await self.session.command(line)
+        if shown.menu and (picks or " " not in line):
+            if chosen := await self._view.pick(shown.menu):
+                await self._command(chosen, picks=True)
+            return
         self._keep_effort(shown.effort)
         if shown.open_log or shown.model:
             log, model = shown.open_log or self.session.log, shown.model or self._options.model

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.outcomes import CommandAnswer, End
+from holdfast.agents.outcomes import CommandAnswer, End, Menu
 from holdfast.effort import Effort
 from holdfast.errors import HoldfastError
 from holdfast.events import ApprovalScope
@@ -173,6 +173,10 @@ class SessionDisplay(Protocol):
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision: ...
 
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]: ...
+
+    async def pick(self, menu: Menu) -> str:
+        """Let the person choose; the command that was chosen, or nothing."""
+        ...
 
     def opened(self, session: "ScreenSession") -> None: ...
 

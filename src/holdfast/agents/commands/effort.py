@@ -3,12 +3,13 @@
 Rule: it counts from the next request on, for this session and those that are opened after it.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.markdown import bullets, code, joined
-from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.outcomes import CommandAnswer, Menu, MenuItem
 from holdfast.agents.saved_defaults import save_default, split_save
 from holdfast.effort import Effort
 from holdfast.errors import InputError, suggest
@@ -34,12 +35,11 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         )
     if not wanted:
         rows = (f"{code(one)}{_marks(coding, one)}: {ABOUT[one]}" for one in levels)
-        return CommandAnswer(
-            joined(
-                bullets(rows),
-                "`/effort LEVEL` changes it, and so does Ctrl+T. `--save` keeps it as your default.",
-            )
+        listed = joined(
+            bullets(rows),
+            "`/effort LEVEL` changes it, and so does Ctrl+T. `--save` keeps it as your default.",
         )
+        return CommandAnswer(listed, menu=Menu("how much the model thinks", tuple(_items(coding))))
     for level in levels:
         if level == wanted.lower():
             root = Path(coding.workspace.roots[0])
@@ -49,6 +49,13 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     raise InputError(
         f"{code(agent.model.name)} has no level {code(wanted)}", hint=suggest(wanted.lower(), levels)
     )
+
+
+def _items(coding: CodingSession) -> Iterator[MenuItem]:
+    entry = coding.agent.model_entry
+    for level in entry.levels:
+        about = f"{ABOUT[level]}{' (recommended)' * (level == entry.effort)}"
+        yield MenuItem(level, about, f"/effort {level}", level == coding.agent.effort)
 
 
 def _marks(coding: CodingSession, level: Effort) -> str:

@@ -23,7 +23,7 @@ from holdfast.agents.coding.command_effects import CommandEdit
 from holdfast.agents.coding.tool_state import ToolState
 from holdfast.agents.commands.command import SlashCommand, parse_number, require_idle
 from holdfast.agents.commands.markdown import bullets, code, fenced, joined, table
-from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.outcomes import CommandAnswer, Menu, MenuItem
 from holdfast.agents.sessions import COPIED, ROOT, SOURCE, first_words
 from holdfast.errors import InputError
 from holdfast.events import (
@@ -134,13 +134,14 @@ async def _run_rewind(coding: CodingSession, argument: str) -> CommandAnswer:
         rows = [[str(one.number), code(one.words)] for one in rounds]
         listed = table(["round", "it began with"], rows, right=(0,))
         return CommandAnswer(
-            joined(listed, "`/rewind N` says what going back to before round N would change.")
+            joined(listed, "`/rewind N` says what going back to before round N would change."),
+            menu=Menu("go back to before", tuple(map(_item, reversed(rounds)))),
         )
     number, _, what = argument.partition(" ")
     round_ = rounds[parse_number(number, len(rounds), "round") - 1]
     what = what.strip().lower()
     if not what:
-        return CommandAnswer(_preview(coding, round_, len(rounds)))
+        return _preview(coding, round_, len(rounds))
     if what not in WHAT:
         raise REWIND.misused(f"`{what}` cannot be rewound: `session`, `files` or `both` can")
     if what == "files":
@@ -181,23 +182,32 @@ def _undo_files(coding: CodingSession, round_: RewindPoint) -> CommandAnswer:
     return CommandAnswer(joined(f"{_undone(made)} The agent is told.", fenced(diff, "diff"), left))
 
 
-def _preview(coding: CodingSession, round_: RewindPoint, rounds: int) -> str:
+def _item(round_: RewindPoint) -> MenuItem:
+    return MenuItem(round_.words, f"round {round_.number}", f"/rewind {round_.number}")
+
+
+def _preview(coding: CodingSession, round_: RewindPoint, rounds: int) -> CommandAnswer:
     leaves = rounds - round_.number + 1
-    behind = f"{counted(leaves, 'round')} left behind, from {code(round_.words)} on"
-    lines = [f"{code(f'/rewind {round_.number} session')}: {behind}; files stay as they are."]
+    behind = f"{counted(leaves, 'round')} left behind, from {code(round_.words)} on; files stay as they are"
+    ways = {"session": behind}
     made, left = _made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
-    if not made:
-        lines.append("No file was edited since.")
-        return joined(bullets(lines), left)
-    try:
-        undo(coding.tool_state.files, coding.workspace, len(made), dry_run=True)
-    except ToolError as error:
-        lines.append(f"The edits made since in {_names(made)} cannot be undone: {error.message}.")
-        return joined(bullets(lines), left)
-    edits = f"{counted(len(group_edits(made)), 'edit')} undone in {_names(made)}"
-    lines.append(f"{code(f'/rewind {round_.number} files')}: {edits}.")
-    lines.append(f"{code(f'/rewind {round_.number} both')}: both.")
-    return joined(bullets(lines), left)
+    note = "" if made else "No file was edited since."
+    if made:
+        try:
+            undo(coding.tool_state.files, coding.workspace, len(made), dry_run=True)
+            edits = f"{counted(len(group_edits(made)), 'edit')} undone in {_names(made)}"
+            ways |= {"files": edits, "both": "both"}
+        except ToolError as error:
+            note = f"The edits made since in {_names(made)} cannot be undone: {error.message}."
+    lines = {f"/rewind {round_.number} {what}": about for what, about in ways.items()}
+    items = (MenuItem(line.rpartition(" ")[2], about.replace("`", ""), line) for line, about in lines.items())
+    listed = [*(f"{code(line)}: {about}." for line, about in lines.items()), *filter(None, [note])]
+    return CommandAnswer(
+        joined(bullets(listed), left),
+        menu=Menu(
+            f"go back to before round {round_.number}", tuple(items), joined(note, left).replace("`", "")
+        ),
+    )
 
 
 def _undone(made: Sequence[AgentEdit]) -> str:

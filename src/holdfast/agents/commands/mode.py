@@ -6,7 +6,7 @@ Rule: a mode is a person's choice for now and is not in the log.
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.markdown import bullets, code
-from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.outcomes import CommandAnswer, Menu, MenuItem
 from holdfast.errors import InputError, suggest
 from holdfast.tools.permissions.tool_rules import PermissionMode
 
@@ -23,7 +23,10 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         rows = (
             f"{code(name)}{' (now)' * (name == coding.gate.mode)}: {about}" for name, about in MODES.items()
         )
-        return CommandAnswer(bullets(rows))
+        items = (
+            MenuItem(name, about, f"/mode {name}", name == coding.gate.mode) for name, about in MODES.items()
+        )
+        return CommandAnswer(bullets(rows), menu=Menu("what may be done without asking", tuple(items)))
     for mode, about in MODES.items():
         if mode == argument.lower():
             coding.gate.mode = mode

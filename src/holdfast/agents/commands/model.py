@@ -5,6 +5,7 @@ Rule: looking costs nothing, and a key is never shown.
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand, require_idle
 from holdfast.agents.commands.markdown import code, joined, table
-from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.outcomes import CommandAnswer, Menu, MenuItem
 from holdfast.agents.saved_defaults import save_default, split_save
 from holdfast.config import load_config
 from holdfast.errors import ConfigError, InputError, suggest
@@ -58,7 +59,8 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
             f"Others need a key: {', '.join(map(code, keys))}." if keys else "",
             "`/model provider/name` switches to another, also `provider/name@http://host/v1`. "
             "`--save` keeps it as your default.",
-        )
+        ),
+        menu=_menu(offers, keys, coding.agent.model.name),
     )
 
 
@@ -118,9 +120,26 @@ def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
     ]
 
 
+def _menu(offers: Sequence[ModelOffer], keys: Sequence[str], now: str) -> Menu:
+    items = []
+    for chosen, trouble in _sorted(offers):
+        entry = chosen.entry
+        price = f"${entry.price.input:g} / ${entry.price.output:g}" if entry.price else ""
+        window = f"{grouped(entry.window)} tokens" if entry.window else ""
+        about = " · ".join(filter(None, (trouble, window, price)))
+        items.append(MenuItem(chosen.name, about, f"/model {chosen.name}", chosen.name == now))
+    needed = f"Others need a key: {', '.join(keys)}." if keys else ""
+    return Menu("model", tuple(items), needed, other="/model ", other_about="switch to")
+
+
+def _sorted(offers: Sequence[ModelOffer]) -> list[ModelOffer]:
+    """Those that answer first."""
+    return sorted(offers, key=lambda one: (bool(one[1]), one[0].name))
+
+
 def _table(offers: list[ModelOffer]) -> str:
     rows = []
-    for chosen, trouble in sorted(offers, key=lambda one: (bool(one[1]), one[0].name)):
+    for chosen, trouble in _sorted(offers):
         entry = chosen.entry
         price = f"{entry.price.input:g} / {entry.price.output:g}" if entry.price else "–"
         window = grouped(entry.window) if entry.window else "?"

@@ -11,7 +11,7 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand, require_idle
 from holdfast.agents.commands.cost import lookup_for
 from holdfast.agents.commands.markdown import code, dollars, joined, table
-from holdfast.agents.outcomes import CommandAnswer
+from holdfast.agents.outcomes import CommandAnswer, Menu, MenuItem
 from holdfast.agents.sessions import (
     StoredSession,
     logs_in_folder,
@@ -54,7 +54,8 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
             _table(sessions),
             f"and {counted(more, 'older session')}: `/resume WORDS` finds them" if more else "",
             "`/resume ID` resumes one of them.",
-        )
+        ),
+        menu=_menu(sessions, more),
     )
 
 
@@ -118,6 +119,18 @@ def _table(sessions: Sequence[ListedSession]) -> str:
         rows.append([code(session.id), age(session.last_at), *about, *([code(line)] if is_found else [])])
     head = ["id", "age", "rounds", "cost", "it began with", *(["found"] if is_found else [])]
     return table(head, rows, right=(1, 2, 3))
+
+
+def _menu(sessions: Sequence[ListedSession], more: int) -> Menu:
+    items = []
+    for session, spent, line in sessions:
+        cost = dollars(spent.dollars) if spent.is_priced else ""
+        fork = "fork" if session.forked_from else ""
+        rounds = (session.trouble and "cannot be read") or counted(session.rounds, "round")
+        about = " · ".join(filter(None, (age(session.last_at), rounds, cost, fork, session.id[:6])))
+        items.append(MenuItem(line or session.title, about, f"/resume {session.id}"))
+    about = f"and {counted(more, 'older session')}, found by words" if more else ""
+    return Menu("resume a session", tuple(items), about, "/resume ", "search all that was said for")
 
 
 def age(at: float | None) -> str:
