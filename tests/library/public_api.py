@@ -12,7 +12,16 @@ INSIDE: dict[str, Collection[str]] = {
         # Parameters for the built-in agents, and what the loop calls.
         *("workspace", "gate", "request_settings", "call_settings", "summarizer", "compacts_in_background"),
         *("budget", "kept_data", "ask", "record_empty_reply", "record_messages", "record_reply", "remind"),
-        *("run_tools", "running", "stopped", "summarize", "take_summary", "waits_for_summary", "model_entry"),
+        *(
+            "run_tools",
+            "running",
+            "stopped",
+            "summarize",
+            "take_back",
+            "take_summary",
+            "waits_for_summary",
+            "model_entry",
+        ),
     },
     "Packed": {"make_record", "record", "pack", "store", "log"},
     "Profile": {

@@ -1,6 +1,7 @@
 """The full-screen agent, driven by keys: a real session, real tools, a real repository."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -242,7 +243,7 @@ def test_what_is_typed_while_it_works_is_queued_and_read(tmp_path):
     assert "And this too" in str(model.requests[1].messages)
 
 
-def test_escape_with_something_queued_has_it_read_at_once(tmp_path):
+def test_escape_puts_what_is_queued_back_and_sends_nothing(tmp_path):
     model = Slow("A long reply that goes wrong", "Better.")
     terminal = Terminal(tmp_path, model=model)
 
@@ -251,16 +252,47 @@ def test_escape_with_something_queued_has_it_read_at_once(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "First")
             await terminal.until(pilot, lambda: "A long rep" in terminal.text())
-            await terminal.say(pilot, "No, otherwise")
+            for text in ("No, otherwise", "And shorter"):
+                await terminal.say(pilot, text)
+            await terminal.type(pilot, "half")
             await pilot.press("escape")
-            await terminal.until(pilot, lambda: len(model.requests) == 2)
+            await terminal.idle(pilot)
+            assert terminal.app.prompt.text == "No, otherwise\nAnd shorter\nhalf"
+            assert "queued" not in terminal.text()
+            assert len(model.requests) == 1
             model.go.set()
+            await pilot.press("enter")
             await terminal.idle(pilot)
 
     driven(work())
     replies = [(joined_text(r.parts), r.stop) for r in terminal.events(AssistantReplied)]
     assert replies == [("A long rep", "interrupted"), ("Better.", "end")]
-    assert "No, otherwise" in str(model.requests[1].messages)
+    assert said_by_person(terminal) == ["First", "No, otherwise\nAnd shorter\nhalf"]
+
+
+def test_up_takes_the_newest_queued_message_back(tmp_path):
+    model = Slow("The first reply.", "The second.")
+    terminal = Terminal(tmp_path, model=model)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.until(pilot, lambda: "The fir" in terminal.text())
+            for text in ("Stays", "See @nowhere.py"):
+                await terminal.say(pilot, text)
+            await pilot.press("up")
+            assert terminal.app.prompt.text == "See @nowhere.py"
+            await pilot.press("ctrl+u")
+            model.go.set()
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert [joined_text(event.parts) for event in terminal.events(UserSaid)] == ["First", "Stays"]
+
+
+def said_by_person(terminal):
+    return [joined_text(event.parts) for event in terminal.events(UserSaid) if event.origin == "person"]
 
 
 def test_ctrl_c_interrupts_and_a_second_one_leaves_with_everything_kept(tmp_path):
@@ -282,9 +314,10 @@ def test_ctrl_c_interrupts_and_a_second_one_leaves_with_everything_kept(tmp_path
 
     driven(work())
     assert terminal.app.return_value == 0
-    assert [joined_text(e.parts) for e in terminal.events(UserSaid)] == ["First", "queued words"]
+    assert said_by_person(terminal) == ["First"]
     assert terminal.events(AssistantReplied)[-1].stop == "interrupted"
-    assert '"half a tho"' in (tmp_path / "store.db.prompts").read_text()
+    kept = (tmp_path / "store.db.prompts").read_text().splitlines()
+    assert [json.loads(line) for line in kept][-1] == "queued words\nhalf a tho"
 
 
 def test_ctrl_c_leaves_while_the_first_session_is_still_loading(tmp_path):

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from holdfast.agents.agent_arguments import check_arguments
 from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_tool
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
+from holdfast.agents.message_queue import MessageQueue
 from holdfast.agents.model_choice import model_profile, named_model
 from holdfast.agents.model_requests import RequestSettings, run_unless_interrupted
 from holdfast.agents.notices import (
@@ -44,7 +45,7 @@ from holdfast.compaction.plan import plan_compaction
 from holdfast.effort import Effort
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Folded, SystemSet, ToolsSet, UsageReported, UserSaid
-from holdfast.messages import Image, Text, ToolCall, Usage, UserPart, joined_text
+from holdfast.messages import Image, Text, ToolCall, Usage, joined_text
 from holdfast.models.catalogue import ModelEntry, request_cost
 from holdfast.models.model import (
     Model,
@@ -62,8 +63,6 @@ from holdfast.tools.call import CallFinished, CallGate, CallNotice, CallSettings
 from holdfast.tools.permissions.tool_rules import Permissions
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
-
-INTERRUPTED = "interrupted"
 
 _log = logging.getLogger(__name__)
 
@@ -152,9 +151,7 @@ class Agent:
         self._is_time_over = False
         self._repeats = RepeatGuard()
         self._kept_data = kept_data
-        self._queued_messages: list[UserSaid] = []
-        """What was said while the agent works. It is recorded between two steps: the reply that is being written
-        knows nothing of it."""
+        self._queue = MessageQueue()
 
     def _set_up_session(self) -> None:
         """Record this agent's prompt and tools, unless the session has them: another agent may have used it."""
@@ -194,17 +191,17 @@ class Agent:
         works."""
         if not isinstance(text, str):
             raise InputError(f"the agent is told a `{type(text).__name__}`, not a text", hint="pass a `str`")
-        # No provider takes a blank message.
-        parts: tuple[UserPart, ...] = (*([Text(text)] if text.strip() else []), *images)
-        said = [UserSaid(parts)] if parts else []
-        self._queued_messages += [*said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
+        self._queue.add(text, reminders, images)
         if not self.is_running:
             self.record_messages()
 
+    def take_back(self, text: str) -> bool:
+        """Take back the newest message with this text; False if there is none, or it is in the log already."""
+        return self._queue.take_back(text)
+
     def record_messages(self) -> bool:
         """Record what was said meanwhile; says whether there was anything."""
-        said, self._queued_messages = self._queued_messages, []
-        self.session.record(*said)
+        self.session.record(*(said := self._queue.take()))
         return bool(said)
 
     def interrupt(self) -> None:
@@ -304,7 +301,7 @@ class Agent:
 
     def _record_unfinished(self, pieces: Sequence[str]) -> None:
         if (text := "".join(pieces)).strip():
-            self.session.record(AssistantReplied((Text(text),), self.model.name, stop=INTERRUPTED))
+            self.session.record(AssistantReplied((Text(text),), self.model.name, stop="interrupted"))
 
     def _pack(self) -> tuple[Folded | None, Pack]:
         fold = self.session.make_room()

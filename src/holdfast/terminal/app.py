@@ -121,7 +121,7 @@ class AgentApp(App[int]):
         self.todos = TodoPanel()
         self.activity = ActivityLine(self.transcript.tick)
         self._suggestions = SuggestionList()
-        self.prompt = Prompt(PromptHistory(), self._suggestions, self._offer)
+        self.prompt = Prompt(PromptHistory(), self._suggestions, self._offer, self.conversation.take_back)
         self.panels = PanelArea(self._focus_prompt, grace)
         self.failure: HoldfastError | None = None
         self._stopped = 0.0
@@ -187,6 +187,10 @@ class AgentApp(App[int]):
         self.prompt.keep_draft()
         self.prompt.put(text)
 
+    def put_back(self, text: str) -> None:
+        if text:
+            self.prompt.put("\n".join(filter(None, (text, self.prompt.whole))))
+
     def idle(self) -> None:
         self.activity.end()
         self.refresh_figures()
@@ -248,7 +252,7 @@ class AgentApp(App[int]):
             self.prompt.focus()
             return
         if self.conversation.is_busy:
-            self.conversation.interrupt(sends_queued=True)
+            self.conversation.interrupt()
         elif time.monotonic() - self._escaped < DOUBLE_PRESS_SECONDS:
             self._escaped = 0.0
             self.conversation.submit("/rewind")
@@ -269,7 +273,7 @@ class AgentApp(App[int]):
             return
         is_second = time.monotonic() - self._stopped < DOUBLE_PRESS_SECONDS
         self._stopped = time.monotonic()
-        if not is_second and self.conversation.interrupt(sends_queued=False):
+        if not is_second and self.conversation.interrupt():
             self.add(NotePiece("stopping; press Ctrl+C again to leave"))
         elif not is_second and self.prompt.text.strip():
             self.prompt.keep_draft()

@@ -35,11 +35,11 @@ HELP = """\
 |---|---|
 | Enter | send; while the agent works, queue |
 | Alt+Enter, Ctrl+J, `\\` at the end | a new line |
-| Up, Down | earlier input |
+| Up, Down | earlier input; Up first takes back what is queued |
 | Tab | complete a `/command` or an `@file` |
 | Shift+Tab | next mode: plan, ask, edit, auto |
 | Ctrl+T | how much the model thinks: the next level |
-| Esc | interrupt; queued messages are sent at once |
+| Esc | interrupt; what is queued goes back into the prompt |
 | Esc Esc, when nothing runs | go back to before something was said |
 | Ctrl+O | open or close the newest card |
 | Ctrl+Up, Ctrl+Down | move between cards; Enter opens one |
@@ -72,7 +72,8 @@ class Conversation:
         """Messages given to the agent while it works, each with its text in the log."""
         self._later: list[str] = []
         """Commands that wait for the end of the run."""
-        self._sends_queued = False
+        self._is_stopping = False
+        """Whether the run was interrupted: what is said now waits for the next one."""
         self._done = asyncio.Event()
         self._done.set()
 
@@ -92,20 +93,39 @@ class Conversation:
             return
         piece = UserPiece(text, is_queued=self.is_busy)
         self._view.add(piece)
-        if self._is_running and self.session:
+        if self._is_running and self.session and not self._is_stopping:
             self._queued.append((piece, self.session.add_message(text)))
             return
         self._waiting.append(piece)
         if not self.is_busy:
             self._next()
 
-    def interrupt(self, *, sends_queued: bool) -> bool:
-        """End the run as soon as the log is valid; whether anything was going on."""
+    def interrupt(self) -> bool:
+        """End the run as soon as the log is valid; whether anything was going on. What the agent has not read yet
+        goes back into the prompt: an interruption sends nothing."""
         if self._is_running and self.session:
-            self._sends_queued = sends_queued and bool(self._queued)
+            self._is_stopping = True
             self.session.interrupt()
             self._view.busy("stopping")
+            taken: list[str] = []
+            while text := self.take_back():
+                taken.insert(0, text)
+            self._view.put_back("\n".join(taken))
         return self.is_busy
+
+    def take_back(self) -> str:
+        """The newest message that waits, which is not sent then; empty if there is none."""
+        if self._waiting and self._waiting[-1].is_queued:
+            piece = self._waiting.pop()
+            self._view.drop(piece)
+            return piece.text
+        while self._queued and self.session:
+            piece, logged = self._queued.pop()
+            if self.session.take_back(logged):
+                self._view.drop(piece)
+                return piece.text
+            self._unqueue(piece)
+        return ""
 
     def stepped(self) -> None:
         """A request was sent; messages that the agent has read are no longer queued."""
@@ -120,7 +140,8 @@ class Conversation:
     async def close(self) -> None:
         """End the run and close the session; all of it is in the log then."""
         self._later.clear()
-        self.interrupt(sends_queued=False)
+        if self._is_running and self.session:
+            self.session.interrupt()
         await self._done.wait()
         if self.session:
             session, self.session = self.session, None
@@ -169,7 +190,7 @@ class Conversation:
                 self._view.fail(error)
             self._view.add(NotePiece("\n".join(filter(None, (error.message, error.hint))), "error"))
         finally:
-            self.is_busy = self._is_running = False
+            self.is_busy = self._is_running = self._is_stopping = False
             self._view.idle()
             for piece, _ in self._queued:
                 self._unqueue(piece)
@@ -222,11 +243,6 @@ class Conversation:
             self.session.add_message(piece.text)
         self._is_running = True
         end = await self.session.say(said[-1].text)
-        while isinstance(end, Stop) and end.reason == "interrupted" and self._sends_queued:
-            # The messages given meanwhile are in the log now; the interruption was to have them read.
-            self._sends_queued = False
-            self.stepped()
-            end = await self.session.continue_run()
         match end:
             case Ask(question=question):
                 self._view.add(NotePiece(question, "warning"))

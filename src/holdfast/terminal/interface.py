@@ -188,6 +188,10 @@ class SessionDisplay(Protocol):
         """Put text into the prompt to be changed and sent; what was in it is kept."""
         ...
 
+    def put_back(self, text: str) -> None:
+        """Put text that was not sent before what is in the prompt."""
+        ...
+
     def work(self, doing: Coroutine[None, None, None]) -> None: ...
 
     def fail(self, error: HoldfastError) -> None:
@@ -222,10 +226,12 @@ class ScreenSession(Protocol):
 
     async def say(self, text: str) -> End: ...
 
-    async def continue_run(self) -> End: ...
-
     def add_message(self, text: str) -> str:
         """Give a message to the agent while it works; its text as the log will have it."""
+        ...
+
+    def take_back(self, text: str) -> bool:
+        """Take back such a message; False if the agent has read it."""
         ...
 
     def has_read(self, texts: Sequence[str]) -> Sequence[bool]:

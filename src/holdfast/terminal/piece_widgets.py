@@ -154,7 +154,7 @@ class UserWidget(PieceWidget):
             size = f"{grouped(len(self.piece.text))} characters"
             content.append(Content.styled(f"… {left}, {size} in all", "dim"))
         if self.piece.is_queued:
-            content.append(Content.styled("queued: read at the next step, or at once with Esc", "dim italic"))
+            content.append(Content.styled("queued: read at the next step; Up takes it back", "dim italic"))
         return Content("\n").join(content)
 
 

@@ -129,12 +129,20 @@ class Prompt(TextArea):
     class Sent(Message):
         text: str
 
-    def __init__(self, history: PromptHistory, suggestions: SuggestionList, offer: FindCandidates) -> None:
+    def __init__(
+        self,
+        history: PromptHistory,
+        suggestions: SuggestionList,
+        offer: FindCandidates,
+        take_back: Callable[[], str],
+    ) -> None:
+        """`take_back` gives the newest message that was sent and not read yet, if there is one."""
         super().__init__(id="prompt", compact=True, highlight_cursor_line=False, placeholder=PLACEHOLDER)
         self.cursor_blink = False
         self.lines_kept = history
         self._suggestions = suggestions
         self._offer = offer
+        self._take_back = take_back
         self._pastes: list[str] = []
         self._completes = True
         """Not while a line of the history is shown unchanged."""
@@ -180,6 +188,8 @@ class Prompt(TextArea):
                 self._suggestions.offer(())
             case "up" | "down" if chosen:
                 self._suggestions.move(-1 if key == "up" else 1)
+            case "up" if not self.text.strip() and (taken := self._take_back()):
+                self._recall(taken)
             case "up" if self.cursor_at_first_line:
                 self._recall(self.lines_kept.older(self.whole))
             case "down" if self.cursor_at_last_line:

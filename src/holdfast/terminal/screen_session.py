@@ -124,11 +124,11 @@ class AgentScreenSession:
         await asyncio.to_thread(kingfisher_problem)
         return self._ended(await self.coding.say(text))
 
-    async def continue_run(self) -> End:
-        return self._ended(await self.coding.continue_run())
-
     def add_message(self, text: str) -> str:
         return self.coding.add_message(text).text
+
+    def take_back(self, text: str) -> bool:
+        return self.coding.agent.take_back(text)
 
     def has_read(self, texts: Sequence[str]) -> Sequence[bool]:
         items = self.coding.session.window.transcript.items[-RECENT:]
