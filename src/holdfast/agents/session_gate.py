@@ -15,7 +15,9 @@ from holdfast.agents.notices import Warned, Watch, unwatched
 from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted
 from holdfast.messages import Json, ToolCall
 from holdfast.session import Session
+from holdfast.tools.access import Access
 from holdfast.tools.envelope import ToolResult
+from holdfast.tools.permissions.decision import CallContext
 from holdfast.tools.permissions.gate import (
     ApprovalAnswer,
     ApprovalQuestion,
@@ -61,8 +63,25 @@ class SessionGate:
         self._watch = watch
 
     async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        checked = await self.permission_gate.check(call, self._context(call, tool))
+        if checked.event:
+            self._session.record(checked.event)
+            if checked.event.decision == "pattern":
+                self._configured = reduce(Permissions.allowing, checked.event.rules, self._configured)
+            if checked.trouble:
+                self._watch(Warned(f"The rule holds {checked.trouble}"))
+        self._set_access(call, checked.access)
+        return checked.refusal
+
+    async def check_own(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        """Check a call that a person makes: it may be denied, but nobody is asked."""
+        checked = self.permission_gate.check_own(call, self._context(call, tool))
+        self._set_access(call, checked.access)
+        return checked.refusal
+
+    def _context(self, call: ToolCall, tool: Tool) -> CallContext:
         shell = self._shell
-        context = call_context(
+        return call_context(
             call,
             self._workspace,
             shell.place(self._workspace).path if shell else ".",
@@ -70,18 +89,12 @@ class SessionGate:
             sandbox=shell.sandbox.state if shell else "missing",
             folders=self._configured.folders,
         )
-        checked = await self.permission_gate.check(call, context)
-        if checked.event:
-            self._session.record(checked.event)
-            if checked.event.decision == "pattern":
-                self._configured = reduce(Permissions.allowing, checked.event.rules, self._configured)
-            if checked.trouble:
-                self._watch(Warned(f"The rule holds {checked.trouble}"))
-        if shell and call.name == "Bash":
+
+    def _set_access(self, call: ToolCall, access: Access) -> None:
+        if self._shell and call.name == "Bash":
             # Commands run one after another, each right after this.
-            shell.access = checked.access
-            shell.is_access_fixed = self.permission_gate.mode == "plan"
-        return checked.refusal
+            self._shell.access = access
+            self._shell.is_access_fixed = self.permission_gate.mode == "plan"
 
     def deny_changes(self, paths: Sequence[str]) -> None:
         """Refuse changes of these files, whatever other rules allow. They are named from the workspace."""

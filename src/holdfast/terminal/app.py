@@ -18,7 +18,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
-from textual.widgets import Static
+from textual.widgets import Static, TextArea
 
 from holdfast.agents.options import MODES, AgentOptions
 from holdfast.agents.outcomes import Menu
@@ -228,6 +228,12 @@ class AgentApp(App[int]):
     def _take_prompt(self, event: Prompt.Sent) -> None:
         self.transcript.anchor()
         self.conversation.submit(event.text)
+
+    @on(TextArea.Changed, "#prompt")
+    def _show_sign(self) -> None:
+        is_own = self.prompt.text.startswith("!")
+        self.query_one("#sign", Static).update("! " if is_own else "› ")
+        self.query_one("#box").set_class(is_own, "-own")
 
     @on(StrayKey)
     def _insert_key(self, event: StrayKey) -> None:

@@ -16,6 +16,8 @@ from holdfast.terminal.interface import CallCard, CallState, TaskProgress
 from holdfast.terminal.safe_text import one_line, sanitize, truncate
 from holdfast.terminal.status_line import BETWEEN, format_dollars, format_tokens
 
+OWN = "!"
+"""The name on the card of a command that the person ran."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _STYLES = {"+": "$success", "-": "$error", "@": "dim", " ": ""}
 
@@ -84,6 +86,8 @@ MOST_DIFF = 14
 MOST_FULL = 2_000
 LONGEST = 200_000
 """Lines and characters that an open card shows; the rest is in the log, and the screen stays fast."""
+MOST_OWN = 30
+"""Lines of the output of a person's own command that are shown at first."""
 TAIL = 4
 """Lines of a command's output that are shown at first."""
 LIVE_LINES = 5
@@ -168,7 +172,8 @@ def _short(card: CallCard, widest: int) -> Content | None:
         return render_diff(card.shown, MOST_DIFF)
     if card.name == "Task" and card.state == "done":
         return _report(card, widest)
-    content = _first_lines(sanitize(card.shown).strip("\n").split("\n"), widest)
+    most = MOST_OWN if card.name == OWN else MOST_SHORT
+    content = _first_lines(sanitize(card.shown).strip("\n").split("\n"), widest, most)
     if card.name == "Bash" and card.full:
         printed = sanitize(card.full[-4_000:]).rstrip("\n").split("\n")
         first = 0 if len(card.full) > 4_000 else 1
@@ -204,10 +209,10 @@ def _report(card: CallCard, widest: int) -> Content:
     return Content("\n").join([*_first_lines(lines, widest), used])
 
 
-def _first_lines(lines: Sequence[str], widest: int) -> list[Content]:
-    shown = [Content(truncate(line, widest)) for line in lines[:MOST_SHORT]]
-    if len(lines) > MOST_SHORT:
-        shown.append(Content.styled(f"… {counted(len(lines) - MOST_SHORT, 'more line')}", "dim"))
+def _first_lines(lines: Sequence[str], widest: int, most: int = MOST_SHORT) -> list[Content]:
+    shown = [Content(truncate(line, widest)) for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(Content.styled(f"… {counted(len(lines) - most, 'more line')}", "dim"))
     return shown
 
 

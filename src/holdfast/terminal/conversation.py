@@ -36,6 +36,7 @@ HELP = """\
 | Enter | send; while the agent works, queue |
 | Alt+Enter, Ctrl+J, `\\` at the end | a new line |
 | Up, Down | earlier input; Up first takes back what is queued |
+| `!command` | run it yourself; the agent reads what it prints |
 | Tab | complete a `/command` or an `@file` |
 | Shift+Tab | next mode: plan, ask, edit, auto |
 | Ctrl+T | how much the model thinks: the next level |
@@ -88,8 +89,7 @@ class Conversation:
 
     def submit(self, text: str) -> None:
         """Take what a person sent: a command or a message."""
-        if found := _COMMAND.fullmatch(text.strip()):
-            self._take_command(found[1], found[2] or "", text.strip())
+        if self._take_line(text.strip()):
             return
         piece = UserPiece(text, is_queued=self.is_busy)
         self._view.add(piece)
@@ -101,12 +101,13 @@ class Conversation:
             self._next()
 
     def interrupt(self) -> bool:
-        """End the run as soon as the log is valid; whether anything was going on. What the agent has not read yet
-        goes back into the prompt: an interruption sends nothing."""
-        if self._is_running and self.session:
+        """End what runs as soon as the log is valid; whether anything was going on. What was not read yet goes back
+        into the prompt: an interruption sends nothing."""
+        if self.is_busy and self.session:
             self._is_stopping = True
             self.session.interrupt()
-            self._view.busy("stopping")
+            if self._is_running:
+                self._view.busy("stopping")
             taken: list[str] = []
             while text := self.take_back():
                 taken.insert(0, text)
@@ -140,7 +141,7 @@ class Conversation:
     async def close(self) -> None:
         """End the run and close the session; all of it is in the log then."""
         self._later.clear()
-        if self._is_running and self.session:
+        if self.session:
             self.session.interrupt()
         await self._done.wait()
         if self.session:
@@ -156,6 +157,19 @@ class Conversation:
         own = [one for one in OWN if one[0] not in {usage.split()[0] for usage, _ in others}]
         return sorted([*own, *others])
 
+    def _take_line(self, line: str) -> bool:
+        """Do what a line begins, if it is a command of either kind; whether it is."""
+        if found := _COMMAND.fullmatch(line):
+            self._take_command(found[1], found[2] or "", line)
+            return True
+        command = line.removeprefix("!").strip()
+        if line == command or not command:
+            return False
+        if self._can_begin(line):
+            assert self.session, "asked before"
+            self._start(line, self.session.run_own_command(command))
+        return True
+
     def _take_command(self, name: str, argument: str, line: str) -> None:
         if name in ("exit", "quit"):
             self._view.action_leave()
@@ -164,17 +178,21 @@ class Conversation:
             self._view.add(NotePiece(f"{HELP}{rows}\n", "plain", is_markdown=True))
         elif self._is_running and self.session and not self.session.waits(name):
             self._view.work(self._run_meanwhile(line))
-        elif self.is_busy:
+        elif name == "clear" and not self.is_busy:
+            self.begin(log="", resumes_newest=False)
+        elif self.session is None and name == "model" and argument and not self.is_busy:
+            self.begin(model=argument)
+        elif self._can_begin(line):
+            self._start(line, self._command(line))
+
+    def _can_begin(self, line: str) -> bool:
+        """Whether a line that needs a session can be done now; else it waits, or the person is told why not."""
+        if self.is_busy:
             self._later.append(line)
             self._view.add(NotePiece(f"{line} waits until this is done"))
-        elif name == "clear":
-            self.begin(log="", resumes_newest=False)
-        elif self.session is None and name == "model" and argument:
-            self.begin(model=argument)
         elif self.session is None:
             self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
-        else:
-            self._start(line, self._command(line))
+        return not self.is_busy and self.session is not None
 
     def _start(self, what: str, work: Coroutine[None, None, None]) -> None:
         self.is_busy = True
@@ -204,9 +222,7 @@ class Conversation:
             said, self._waiting = self._waiting, []
             self._start("working", self._run(said))
         elif self._later:
-            line = self._later.pop(0)
-            name, _, argument = line[1:].partition(" ")
-            self._take_command(name, argument, line)
+            self._take_line(self._later.pop(0))
         elif self._waiting:
             self._view.add(NotePiece("this waits until a model is chosen", "warning"))
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from copy import copy
 
+from holdfast.agents.coding.own_command import OWN_COMMAND
 from holdfast.agents.notices import (
     FoldMade,
     Notice,
@@ -27,13 +28,14 @@ from holdfast.events import (
     CompactionFailed,
     Entry,
     Folded,
+    Noted,
     ToolReturned,
     UserSaid,
 )
 from holdfast.messages import Text, Thinking, ToolCall, Usage, UserPart, joined_text
 from holdfast.models.model import ArgumentsDelta, CallAnnounced, RetryScheduled, TextDelta, ThinkingDelta
 from holdfast.numbers import group_digits
-from holdfast.terminal.cards import describe_call
+from holdfast.terminal.cards import OWN, describe_call
 from holdfast.terminal.interface import (
     CallCard,
     NotePiece,
@@ -87,15 +89,21 @@ def _finish_card(card: CallCard, parts: tuple[UserPart, ...], shown: str, *, is_
     card.full = joined_text(parts)
     card.shown = shown or card.full
     card.live = ""
-    if card.name == "Bash" and _INTERRUPTED.match(card.full):
+    if card.name in ("Bash", OWN) and _INTERRUPTED.match(card.full):
         card.state = "interrupted"
     elif not is_error:
-        has_failed = card.name == "Bash" and _FAILED_EXIT.match(card.full)
+        has_failed = card.name in ("Bash", OWN) and _FAILED_EXIT.match(card.full)
         card.state = "failed" if has_failed else "done"
     elif is_uncertain(card.full):
         card.state = "uncertain"
     else:
         card.state = "refused" if card.full.startswith(DENIED) else "failed"
+
+
+def finish_own_card(card: CallCard, text: str, *, is_error: bool) -> None:
+    """Fill the card of a person's own command."""
+    shown = text.removeprefix("Exit code: 0\n")
+    _finish_card(card, (Text(text),), shown, is_error=is_error)
 
 
 def fold_note(fold: Folded) -> NotePiece:
@@ -118,6 +126,10 @@ def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
                 pieces += _replied(entry.event, open_cards)
             case ToolReturned(call_id=id_, parts=parts, shown=shown, error=error) if open_cards.get(id_):
                 _finish_card(open_cards[id_].pop(0), parts, shown, is_error=error)
+            case Noted(kind=kind, text=text, data=data) if kind == OWN_COMMAND:
+                own = CallCard(OWN, one_line(str(data.get("typed", ""))))
+                finish_own_card(own, text, is_error=bool(data.get("error")))
+                pieces.append(own)
             case Folded() if entry.event.tokens_before:
                 pieces.append(fold_note(entry.event))
             case Compacted(slot="state"):

@@ -238,7 +238,13 @@ class ScreenSession(Protocol):
         """Which of these messages the agent has read."""
         ...
 
-    def interrupt(self) -> None: ...
+    async def run_own_command(self, command: str) -> None:
+        """Run a command of the person, and show what it prints."""
+        ...
+
+    def interrupt(self) -> None:
+        """End what runs: the agent, or a command of the person."""
+        ...
 
     def next_effort(self) -> Effort | None:
         """The model's next level of thinking, from now on; None if it has none."""

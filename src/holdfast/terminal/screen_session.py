@@ -5,6 +5,7 @@ Rule: it is loaded in a thread after the first paint; nothing that is painted fi
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import get_args
 
@@ -25,16 +26,18 @@ from holdfast.models.catalogue import request_cost
 from holdfast.packing.folding.trigger import estimate_request
 from holdfast.redaction import kingfisher_problem
 from holdfast.store import SqliteStore
-from holdfast.terminal.cards import describe_call
-from holdfast.terminal.event_view import EventView, earlier_pieces, spent_with
+from holdfast.terminal.cards import OWN, describe_call
+from holdfast.terminal.event_view import EventView, earlier_pieces, finish_own_card, spent_with
 from holdfast.terminal.interface import (
     ApprovalRequest,
+    CallCard,
     ChoiceQuestion,
     Piece,
     SessionDisplay,
     StatusFigures,
     TodoLine,
 )
+from holdfast.terminal.safe_text import one_line
 from holdfast.terminal.status_line import current_branch
 from holdfast.tools.ask_user import UserQuestion, UserReply
 from holdfast.tools.call import CallFinished
@@ -135,8 +138,17 @@ class AgentScreenSession:
         heard = {joined_text(item.message.parts) for item in items if isinstance(item, User)}
         return [text in heard or not self.coding.agent.is_running for text in texts]
 
+    async def run_own_command(self, command: str) -> None:
+        card = CallCard(OWN, one_line(command), "running", started=time.monotonic())
+        self._display.add(card)
+        result = await self.coding.run_own_command(command)
+        finish_own_card(card, joined_text(result.parts), is_error=result.is_error)
+        card.seconds = time.monotonic() - card.started
+        self._display.change(card)
+        self._read()
+
     def interrupt(self) -> None:
-        self.coding.agent.interrupt()
+        self.coding.interrupt()
 
     def next_effort(self) -> Effort | None:
         agent = self.coding.agent

@@ -25,6 +25,7 @@ from holdfast.agents.coding.environment import (
     environment_reminder,
 )
 from holdfast.agents.coding.model_search import search_web
+from holdfast.agents.coding.own_command import run_own_command
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -50,6 +51,7 @@ from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.store import SqliteStore, Store
 from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallFinished, CallSettings
+from holdfast.tools.envelope import ToolResult
 from holdfast.tools.files.undo import undo
 from holdfast.tools.mcp.client import McpServers
 from holdfast.tools.mcp.server_config import Server, StdioServer, parse_servers
@@ -77,6 +79,8 @@ class CodingSession:
         self._environment: tuple[str, ...] = ()
         """What the model was last told about where it works."""
         self._visible: tuple[tuple[int, int], Visibility] | None = None
+        self._stop_own = asyncio.Event()
+        """Ends the command of the person that runs."""
         self.viewer: ViewerProcess | None = None
         """The page of this session, once a person has asked for it."""
         self.session = session = open_log_session(config, SYSTEM_PROMPT)
@@ -131,6 +135,18 @@ class CodingSession:
             prompt.text, *([prompt.reminder] if prompt.reminder else []), *reminders, images=images
         )
         return prompt
+
+    async def run_own_command(self, command: str) -> ToolResult:
+        """Run a command of the person, and tell the model of it with the next request."""
+        self._stop_own = asyncio.Event()
+        bash = self.agent.toolbox.find("Bash")
+        return await run_own_command(command, self.session, bash, self.workspace, self._gate, self._stop_own)
+
+    def interrupt(self) -> None:
+        """End what runs: the agent, or a command of the person."""
+        self._stop_own.set()
+        if self.agent.is_running:
+            self.agent.interrupt()
 
     async def _new_environment(self) -> tuple[str, ...]:
         """What the model should be told about where it works; nothing if it knows."""

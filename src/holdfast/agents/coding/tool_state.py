@@ -20,6 +20,7 @@ from holdfast.agents.coding.command_effects import (
     TrackedBash,
     read_command_effects,
 )
+from holdfast.agents.coding.own_command import OWN_COMMAND
 from holdfast.agents.notices import Notice, SubAgentNotice
 from holdfast.agents.tool_results import is_uncertain
 from holdfast.events import AssistantReplied, Entry, Noted, ToolReturned
@@ -177,6 +178,9 @@ class ToolState(Struct):
                         self.note_command(read_command_effects(data))
                     elif name == "TodoWrite":
                         self.todos.restore(data)
+                case Noted(kind=kind, data=data) if kind == OWN_COMMAND:
+                    self.shell.restore(data)
+                    self.note_command(read_command_effects(data))
                 case Noted(kind="undo", data=data):
                     self.files.restore(UNDO, data)
                 case Noted(kind="task", data=data):

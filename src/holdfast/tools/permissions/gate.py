@@ -179,6 +179,12 @@ class PermissionGate:
         refusal = _refused(call, answer) if given == "deny" else None
         return GateResult(refusal, event, trouble, decision.access)
 
+    def check_own(self, call: ToolCall, context: CallContext) -> GateResult:
+        """Check a call of the person, who need not be asked about it."""
+        decision = decide(call, self.mode, self.permissions, context)
+        refusal = _denial(call, decision) if decision.verdict == "deny" else None
+        return GateResult(refusal, access=decision.access)
+
     def _keep(self, rules: Sequence[str], place: PlaceName) -> str:
         """Keep rules for good. Returns why they hold in this log only, if so."""
         try:
