@@ -77,6 +77,7 @@ def test_a_task_from_the_first_word_to_the_last(tmp_path):
             assert "'old'" in (terminal.root / "main.py").read_text()
             await pilot.press("y")
             await terminal.idle(pilot)
+            await terminal.until(pilot, lambda: " • one" in terminal.text())
             return terminal.text()
 
     screen = driven(work())
@@ -90,7 +91,6 @@ def test_a_task_from_the_first_word_to_the_last(tmp_path):
     assert "✓ Read main.py" in screen
     assert "▸ thought, 3 words" in screen
     assert "I look at it." in screen, "Markdown is rendered"
-    assert " • one" in screen
     assert "[>] check it" in screen
     assert "scripted/model · main · ask mode · " in screen
     assert [event.decision for event in terminal.events(ApprovalGiven)] == ["once"]

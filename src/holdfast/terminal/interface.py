@@ -33,7 +33,7 @@ class UserPiece(Struct):
 
 
 class ReplyPiece(Struct):
-    """A reply of the model: plain text while it streams, Markdown when it is complete."""
+    """A reply of the model, as Markdown."""
 
     text: str = ""
     is_whole: bool = False

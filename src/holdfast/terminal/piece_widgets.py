@@ -1,7 +1,7 @@
 """The pieces of a session as widgets, and Markdown laid out for a width.
 
-Rule: a widget is made from its piece alone, and can be dropped and made again at any time. A whole reply is one
-widget, however many paragraphs it has, and its text can be selected.
+Rule: a widget is made from its piece alone, and can be dropped and made again at any time. A reply is one widget
+for some thousand characters, however many paragraphs they have, and its text can be selected.
 """
 
 from collections.abc import Callable, Collection
@@ -19,6 +19,7 @@ from textual.style import Style
 from holdfast.numbers import counted, grouped
 from holdfast.terminal.cards import render_card
 from holdfast.terminal.interface import CallCard, NotePiece, Piece, ReplyPiece, ThinkingPiece, UserPiece
+from holdfast.terminal.markdown_chunks import MarkdownChunk, cut_blocks, cut_chunks
 from holdfast.terminal.safe_text import sanitize
 from holdfast.terminal.widgets import ResponsiveWidget
 
@@ -103,8 +104,8 @@ MOST_SAID = 12
 """Lines of a person's message that are shown at first."""
 LIVE_LINES = 3
 """Lines of the model's thinking that are shown while it streams."""
-CHUNK = 2_000
-"""Characters of a streaming reply that are laid out again with each part that arrives."""
+MOST_THOUGHT = 2_000
+"""Characters of the model's thinking that are looked at for those."""
 
 _TONES = {"quiet": "dim", "plain": "", "warning": "$warning", "error": "bold $error"}
 
@@ -172,7 +173,7 @@ class ThinkingWidget(PieceWidget, can_focus=True):
             return Content(f"▾ thought\n{sanitize(text)}")
         if self.piece.is_whole:
             return Content(f"▸ thought, {counted(len(text.split()), 'word')}")
-        lines = sanitize(text[-CHUNK:]).split("\n")
+        lines = sanitize(text[-MOST_THOUGHT:]).split("\n")
         return Content("▸ thinking\n" + "\n".join(lines[-LIVE_LINES:]))
 
 
@@ -201,62 +202,60 @@ class NoteWidget(PieceWidget):
         return Content.styled(sanitize(self.piece.text), _TONES[self.piece.tone])
 
 
-class MarkdownWidget(PieceWidget):
-    piece: ReplyPiece
+class ReplyChunk(ResponsiveWidget):
+    """A part of a reply that is laid out by itself."""
 
-    def content_at(self, width: int) -> Content:
-        return render_markdown(self.piece.text, width)
-
-
-class StreamingChunk(ResponsiveWidget):
-    """A part of a reply that is still streaming, as plain text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
+    def __init__(self, text: str, *, begins_block: bool) -> None:
+        super().__init__(classes="-next" if begins_block else "")
         self._text = text
+        self._blocks: dict[tuple[str, int], Content] = {}
+        """What is laid out already, for a width."""
 
     def put(self, text: str) -> None:
-        self._text = text
-        self.changed()
+        if text != self._text:
+            self._text = text
+            self.changed()
 
-    def content_at(self, width: int) -> Content:  # noqa: ARG002
-        return Content(sanitize(self._text))
+    def content_at(self, width: int) -> Content:
+        known, self._blocks = self._blocks, {}
+        shown = []
+        for block in cut_blocks(self._text):
+            key = (block, width)
+            self._blocks[key] = known.get(key) or render_markdown(block, width)
+            shown.append(self._blocks[key])
+        return Content("\n\n").join(shown)
 
 
 class ReplyWidget(Vertical):
-    """A reply: plain chunks while it streams, only the last of them laid out again; then one Markdown widget."""
+    """A reply as Markdown. While it streams, only the last chunk is laid out again."""
 
     def __init__(self, piece: ReplyPiece) -> None:
         super().__init__(classes="answer")
         self.piece = piece
-        self._frozen = 0
-        """Characters of the text in finished chunks."""
-        self._live: StreamingChunk | None = None
+        self._done = MarkdownChunk("", 0)
+        """The last chunk that is complete."""
+        self._live = ReplyChunk("", begins_block=False)
+        self._is_composed = False
 
     def compose(self) -> ComposeResult:
-        if self.piece.is_whole:
-            yield MarkdownWidget(self.piece)
-        else:
-            self._live = StreamingChunk(self.piece.text)
-            yield self._live
+        self._is_composed = True
+        yield from [self._live, *self._added()]
 
     def changed(self) -> None:
-        if self._live is None:
-            return
-        if self.piece.is_whole:
-            self._live = None
-            self.remove_children()
-            self.mount(MarkdownWidget(self.piece))
-            return
-        text = self.piece.text
-        while len(text) - self._frozen > CHUNK:
-            end = text.rfind("\n", self._frozen, self._frozen + CHUNK)
-            end = end + 1 if end > self._frozen else self._frozen + CHUNK
-            self._live.put(text[self._frozen : end].removesuffix("\n"))
-            self._frozen = end
-            self._live = StreamingChunk("")
-            self.mount(self._live)
-        self._live.put(text[self._frozen :])
+        if self._is_composed:
+            self.mount_all(self._added())
+
+    def _added(self) -> list[ReplyChunk]:
+        """Bring the chunks up to date; returns those that are new."""
+        added: list[ReplyChunk] = []
+        text, done = self.piece.text, self._done
+        for chunk in cut_chunks(text, done.end, done.opens):
+            self._live.put(chunk.text)
+            self._live = ReplyChunk("", begins_block=not chunk.is_inside)
+            added.append(self._live)
+            self._done = chunk
+        self._live.put(self._done.opens + text[self._done.end :])
+        return added
 
 
 AnyPieceWidget = UserWidget | ReplyWidget | ThinkingWidget | CardWidget | NoteWidget

@@ -3,6 +3,7 @@
 Rule: its cost does not grow with the session. Nothing ticks unless something runs.
 """
 
+import time
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -19,7 +20,9 @@ KEPT = 40
 STRIDE = 30
 """Pieces that come back when somebody scrolls up to the first widget."""
 PAUSE = 0.08
-"""Seconds between two repaints of streaming text."""
+"""Seconds between two repaints of streaming text, at least."""
+SHARE = 0.2
+"""How much of the time repaints may take; keys come between them."""
 
 
 class TranscriptView(VerticalScroll):
@@ -41,6 +44,7 @@ class TranscriptView(VerticalScroll):
         self._stale: dict[int, Piece] = {}
         """Changes that wait to be painted."""
         self._is_loading = False
+        self._pause = PAUSE
 
     def on_mount(self) -> None:
         self.anchor()
@@ -70,7 +74,7 @@ class TranscriptView(VerticalScroll):
         if isinstance(entry, CardWidget) and entry.is_open and entry.piece.live:
             return  # `tick` paints it: laying out a thousand lines takes a while
         if not self._stale:
-            self.set_timer(PAUSE, self._repaint)
+            self.set_timer(self._pause, self._repaint)
         self._stale[id(piece)] = piece
 
     def drop(self, piece: Piece) -> None:
@@ -149,7 +153,9 @@ class TranscriptView(VerticalScroll):
         self.remove_children([entry for piece in going if (entry := self._entries.pop(id(piece), None))])
 
     def _repaint(self) -> None:
+        began = time.monotonic()
         stale, self._stale = self._stale, {}
         for key in stale:
             if entry := self._entries.get(key):
                 entry.changed()
+        self._pause = max(PAUSE, (time.monotonic() - began) / SHARE)

@@ -1,0 +1,166 @@
+"""What a streaming reply costs: processor time, and how long a key takes to appear while it streams.
+
+    python benchmarks/terminal_stream.py [SECONDS] [KILOBYTES]
+
+A provider on loopback streams a reply of Markdown (paragraphs, lists, code, tables), 180 kB over 60 seconds
+unless said otherwise, in forty parts a second. The agent shows it in a pseudo-terminal of 80 by 24. Twice a second
+a letter is typed, and the time until the terminal is sent it back is taken. Processor time is read from the system;
+`alone` is that of an agent that does nothing for as long, and is taken off.
+"""
+
+import contextlib
+import json
+import os
+import select
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from terminal_paint import PROMPT, TAKES_KEYS, read_until, started, ticks
+
+RATE = 40
+KEY_PAUSE = 0.5
+LETTERS = "qxzjkvwy"
+BARS = (0.25, 0.050)
+
+PART = """## Part {n}
+
+The loader reads the settings **once**, and `load()` returns a *copy* of them, so that a caller who changes what
+it was given changes nothing for the others. See [the page](https://example.org/{n}) for the reasons.
+
+- a missing file is an empty one
+- a broken file is an error, with the line in which it broke
+  - and the name of the file
+
+1. read the file
+2. parse it
+
+```python
+def load(path: Path) -> dict[str, object]:
+    \"\"\"The settings of part {n}.\"\"\"
+    if not path.exists():
+        return {{}}
+    return tomllib.loads(path.read_text("utf-8"))
+```
+
+| setting | default | meaning |
+|---|---|---|
+| `depth` | {n} | how far it looks |
+| `retries` | 3 | how often it tries again |
+
+"""
+
+
+def reply(size: int) -> str:
+    text = ""
+    while len(text) < size:
+        text += PART.format(n=text.count("## ") + 1)
+    return text[:size]
+
+
+def serve(text: str, seconds: float) -> ThreadingHTTPServer:
+    """A provider with the API for chat completions, which streams this text."""
+
+    def parts() -> Iterator[str]:
+        count = int(seconds * RATE)
+        size = -(-len(text) // count)
+        began = time.perf_counter()
+        for n in range(count):
+            time.sleep(max(0.0, began + n / RATE - time.perf_counter()))
+            yield text[n * size : (n + 1) * size]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._begin("application/json")
+            self.wfile.write(b'{"data": [{"id": "test"}]}')
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self._begin("text/event-stream")
+            with contextlib.suppress(ConnectionError):  # the agent is ended before the reply
+                for part in parts():
+                    self._send({"delta": {"content": part}})
+                self._send({"delta": {}, "finish_reason": "stop"})
+                self.wfile.write(b"data: [DONE]\n\n")
+
+        def _begin(self, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.end_headers()
+
+        def _send(self, choice: dict[str, object]) -> None:
+            chunk = {"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, **choice}]}
+            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+            self.wfile.flush()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def read_for(end: int, seconds: float, wanted: bytes = b"") -> float | None:
+    """Read what is sent for so long, or until something came; when it came."""
+    until = time.perf_counter() + seconds
+    while (left := until - time.perf_counter()) > 0:
+        if (
+            select.select([end], [], [], left)[0]
+            and wanted in (seen := os.read(end, 65_536))
+            and wanted
+            and seen
+        ):
+            return time.perf_counter()
+    return None
+
+
+def cpu(pid: int) -> float:
+    return ticks(pid) / os.sysconf("SC_CLK_TCK")
+
+
+def main(seconds: float, kilobytes: int) -> None:
+    text = reply(kilobytes * 1000)
+    server = serve(text, seconds)
+    model = f"compatible/test@http://127.0.0.1:{server.server_port}/v1"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "repo").mkdir()
+        with started(folder, ("-m", "holdfast", "--model", model)) as (pid, end):
+            read_until(end, TAKES_KEYS, PROMPT, b"$")
+            read_for(end, 3.0)
+            before = cpu(pid)
+            read_for(end, 5.0)
+            alone = (cpu(pid) - before) / 5.0
+            os.write(end, b"Tell me everything\r")
+            read_until(end, b"Part")
+            before, began, took = cpu(pid), time.perf_counter(), []
+            n = 0
+            while time.perf_counter() - began < seconds - 1.0:
+                letter = LETTERS[n % len(LETTERS)].upper().encode()
+                n += 1
+                pressed = time.perf_counter()
+                os.write(end, letter)
+                came = read_for(end, 5.0, letter)
+                took.append((came or pressed + 5.0) - pressed)
+                read_for(end, KEY_PAUSE)
+            wall = time.perf_counter() - began
+            share = (cpu(pid) - before) / wall - alone
+    server.shutdown()
+    took.sort()
+    print(f"{len(text) / 1000:.0f} kB in {seconds:g} s: {share:.1%} of a core; bar {BARS[0]:.0%}")
+    p90 = took[int(len(took) * 0.9)]
+    print(
+        f"a key: median {statistics.median(took) * 1000:.0f} ms, p90 {p90 * 1000:.0f} ms, "
+        f"longest {took[-1] * 1000:.0f} ms; bar p90 {BARS[1] * 1000:.0f} ms ({len(took)} keys)"
+    )
+
+
+if __name__ == "__main__":
+    given = [float(one) for one in sys.argv[1:]]
+    main(given[0] if given else 60.0, int(given[1]) if len(given) > 1 else 180)
