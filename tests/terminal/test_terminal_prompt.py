@@ -10,6 +10,7 @@ from textual import events
 from textual._xterm_parser import XTermParser
 
 from holdfast.agents.mentions import find_mentions
+from holdfast.errors import InputError
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.candidates import (
@@ -21,6 +22,7 @@ from holdfast.terminal.candidates import (
     match_commands,
     match_files,
 )
+from holdfast.terminal.editor import edit_text, editor_command
 from holdfast.terminal.prompt import PromptHistory, register_alt_enter
 from support.terminal_session import Terminal, call, driven
 
@@ -172,6 +174,36 @@ def test_files_and_commands_are_completed_in_the_box(tmp_path):
     driven(work())
     assert said(terminal) == ['@"src/with space.py" @src/加载.py ']
     assert "You must read them" in str(terminal.model.requests[0].messages)
+
+
+def test_earlier_input_is_searched(tmp_path):
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test(size=(40, 12)) as pilot:
+            await terminal.ready(pilot)
+            for line in ("fix the loader", "write tests", "fix\nthe parser"):
+                terminal.app.prompt.lines_kept.add(line)
+            await terminal.type(pilot, "half", "ctrl+r")
+            await terminal.until(pilot, lambda: bool(terminal.app.query("#typed:focus")))
+            assert "› fix the parser" in terminal.text()
+            await pilot.press(*"loader")
+            await terminal.until(pilot, lambda: "› fix the loader" in terminal.text())
+            await pilot.press("enter")
+            await terminal.until(pilot, lambda: terminal.app.prompt.text == "fix the loader")
+            await pilot.press("up")
+            assert terminal.app.prompt.text == "half", "what was in the box is kept"
+
+    driven(work())
+
+
+def test_an_editor_is_named_or_found_and_one_that_fails_changes_nothing(tmp_path):
+    assert editor_command({"VISUAL": "sh -c", "EDITOR": "false"}) == ["sh", "-c"]
+    with pytest.raises(InputError, match="`no-such-editor` was not found"):
+        editor_command({"EDITOR": "no-such-editor"})
+    assert edit_text("one", ["sh", "-c", 'echo two >> "$0"']) == "onetwo"
+    with pytest.raises(InputError, match="ended with code 1"):
+        edit_text("one", ["false"])
 
 
 def test_alt_enter_of_old_terminals_is_a_new_line():

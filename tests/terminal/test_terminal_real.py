@@ -83,6 +83,25 @@ def test_ctrl_c_ends_a_command_and_twice_leaves_without_colour(tmp_path):
     assert kept == ["Sleep", "not sent"]
 
 
+def test_the_prompt_is_written_in_an_editor(tmp_path):
+    repository(tmp_path)
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nread answer\nprintf \' and %s\' "$answer" >> "$1"\n')
+    editor.chmod(0o755)
+    with terminal(tmp_path, sys.executable, PROCESS, tmp_path, "none", EDITOR=editor, VISUAL="") as screen:
+        screen.shows("ask mode")
+        screen.type("Mend it")
+        screen.press("C-g")
+        screen.until(lambda: "Say what to do" not in screen.screen() and "ask mode" not in screen.screen())
+        screen.type("test it")
+        screen.press("Enter")
+        screen.shows("› Mend it and test it", "ask mode")
+        screen.press("Enter")
+        screen.shows("Yes.")
+        screen.press("C-d")
+        assert screen.code == 0
+
+
 @pytest.mark.slow
 def test_killed_in_the_middle_of_a_command_and_resumed(tmp_path):
     root = repository(tmp_path)

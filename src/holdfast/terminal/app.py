@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Sequence
 from typing import ClassVar
 
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.driver import Driver
@@ -21,7 +21,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Static, TextArea
 
 from holdfast.agents.options import MODES, AgentOptions
-from holdfast.agents.outcomes import Menu
+from holdfast.agents.outcomes import Menu, MenuItem
 from holdfast.errors import HoldfastError
 from holdfast.terminal.candidates import (
     Candidate,
@@ -93,6 +93,8 @@ class AgentApp(App[int]):
         Binding("shift+tab", "next_mode", show=False, priority=True),
         Binding("ctrl+t", "next_effort", show=False, priority=True),
         Binding("ctrl+o", "toggle_card", show=False, priority=True),
+        Binding("ctrl+r", "search_history", show=False),
+        Binding("ctrl+g", "edit_prompt", show=False),
         Binding("ctrl+l", "repaint", show=False),
     ]
 
@@ -209,8 +211,11 @@ class AgentApp(App[int]):
         return await self.panels.choose(choices)
 
     async def pick(self, menu: Menu) -> str:
-        picker = Picker(menu)
         self.activity.end()
+        return await self._pick(menu)
+
+    async def _pick(self, menu: Menu) -> str:
+        picker = Picker(menu)
         await self.panels.mount(picker)
         self.screen.add_class("-picking")
         try:
@@ -310,6 +315,33 @@ class AgentApp(App[int]):
 
     def action_next_effort(self) -> None:
         self.conversation.next_effort()
+
+    async def _search_history(self) -> None:
+        lines = list(dict.fromkeys(reversed(self.prompt.lines_kept.lines)))
+        items = tuple(MenuItem(line, "", line) for line in lines)
+        if chosen := await self._pick(Menu("earlier input", items)):
+            self.draft(chosen)
+
+    def action_search_history(self) -> None:
+        if not self.panels.panel and not self.query(Picker):
+            self.run_worker(self._search_history())
+
+    async def action_edit_prompt(self) -> None:
+        """Write the prompt in an editor. It takes the whole terminal, so nothing may run meanwhile."""
+        if self.conversation.is_busy:
+            self.add(NotePiece("the editor waits until this is done"))
+            return
+        # Imported with the first use: most prompts need no editor.
+        from holdfast.terminal.editor import edit_text, editor_command  # noqa: PLC0415
+
+        try:
+            command = editor_command(os.environ)
+            with self.suspend():
+                text = await asyncio.to_thread(edit_text, self.prompt.whole, command)
+        except (HoldfastError, OSError, SuspendNotSupported) as error:
+            self.add(NotePiece(str(error), "warning"))
+            return
+        self.prompt.put(text)
 
     def action_toggle_card(self) -> None:
         self.transcript.toggle_newest()

@@ -36,6 +36,8 @@ HELP = """\
 | Enter | send; while the agent works, queue |
 | Alt+Enter, Ctrl+J, `\\` at the end | a new line |
 | Up, Down | earlier input; Up first takes back what is queued |
+| Ctrl+R | search earlier input |
+| Ctrl+G | write the prompt in `$EDITOR` |
 | `!command` | run it yourself; the agent reads what it prints |
 | Tab | complete a `/command` or an `@file` |
 | Shift+Tab | next mode: plan, ask, edit, auto |

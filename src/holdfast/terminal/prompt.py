@@ -49,6 +49,10 @@ class PromptHistory:
         for line in typed:
             _append(file, line)
 
+    @property
+    def lines(self) -> Sequence[str]:
+        return self._lines
+
     def add(self, text: str) -> None:
         """Add a line, and return to the end."""
         if text.strip() and (not self._lines or self._lines[-1] != text):
