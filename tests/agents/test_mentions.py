@@ -1,5 +1,6 @@
 """Mentions: what is one, what is none, and what the model is told of it."""
 
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,43 @@ def workspace(tmp_path):
 )
 def test_what_is_a_mention(text, found):
     assert list(find_mentions(text)) == found
+
+
+PIXEL = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_pictures_are_attached_wherever_they_lie_and_in_their_order(workspace, tmp_path):
+    for name in ("root/one.png", "other.png"):
+        (tmp_path / name).write_bytes(PIXEL)
+    text = f"compare @one.png with @{tmp_path}/other.png, @a.py and @one.png"
+    said = resolve_mentions(text, workspace, takes_images=True)
+    assert [b64decode(picture.data) for picture in said.pictures] == [PIXEL, PIXEL]
+    assert [picture.media_type for picture in said.pictures] == ["image/png"] * 2
+    assert [note.split("`")[1] for note in said.notes] == ["one.png", f"{tmp_path}/other.png"]
+    assert "1 × 1 pixels" in said.notes[0]
+    assert "one.png" in said.reminder.splitlines()[1]
+    assert "- a.py" in said.reminder
+
+
+def test_why_a_picture_is_not_attached_is_said(workspace, tmp_path):
+    (tmp_path / "root" / "one.png").write_bytes(PIXEL)
+    (tmp_path / "root" / "cut.png").write_bytes(PIXEL[:40])
+    (tmp_path / "root" / "large.png").write_bytes(PIXEL + b"x" * 4_000_000)
+    text = "@one.png @cut.png @large.png"
+    none = resolve_mentions("@one.png", workspace)
+    assert none.pictures == ()
+    assert none.notes == ("`one.png` is a picture, and the model takes none",)
+    some = resolve_mentions(text, workspace, takes_images=True)
+    assert len(some.pictures) == 1
+    assert "damaged" in some.notes[1]
+    assert "3750000 can be shown" in some.notes[2]
+    for n in range(9):
+        (tmp_path / "root" / f"{n}.gif").write_bytes(b"GIF89a\x01\x00\x01\x00\x00\x00\x00\x3b")
+    many = resolve_mentions(" ".join(f"@{n}.gif" for n in range(9)), workspace, takes_images=True)
+    assert len(many.pictures) == 8
+    assert "one picture too many" in many.notes[-1]
 
 
 def test_the_model_is_told_to_read_what_was_mentioned(workspace):

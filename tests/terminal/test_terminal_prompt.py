@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64decode
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,11 @@ from textual import events
 from textual._xterm_parser import XTermParser
 
 from holdfast.agents.mentions import find_mentions
+from holdfast.agents.model_requests import RequestSettings
 from holdfast.errors import InputError
 from holdfast.events import UserSaid
-from holdfast.messages import joined_text
+from holdfast.messages import Image, joined_text
+from holdfast.models.catalogue import ModelEntry
 from holdfast.terminal.candidates import (
     Candidate,
     CompletionQuery,
@@ -23,6 +26,7 @@ from holdfast.terminal.candidates import (
     match_files,
 )
 from holdfast.terminal.editor import edit_text, editor_command
+from holdfast.terminal.pasted_path import pasted_picture
 from holdfast.terminal.prompt import PromptHistory, register_alt_enter
 from support.terminal_session import Terminal, call, driven
 
@@ -204,6 +208,49 @@ def test_an_editor_is_named_or_found_and_one_that_fails_changes_nothing(tmp_path
     assert edit_text("one", ["sh", "-c", 'echo two >> "$0"']) == "onetwo"
     with pytest.raises(InputError, match="ended with code 1"):
         edit_text("one", ["false"])
+
+
+def test_the_path_of_a_picture_that_is_pasted_becomes_a_mention(tmp_path):
+    picture = tmp_path / "my shot.png"
+    picture.write_bytes(b"")
+    mention = f'@"{picture}" '
+    for pasted in (str(picture).replace(" ", "\\ "), f"'{picture}' ", picture.as_uri()):
+        assert pasted_picture(pasted) == mention
+    for other in (
+        str(picture),
+        f"{picture}x",
+        "my shot.png",
+        "it's a word",
+        "",
+        "~nobody/a.png",
+        "a\n/b.png",
+    ):
+        assert pasted_picture(other) == ""
+
+
+def test_a_picture_is_attached_and_sent(tmp_path):
+    settings = RequestSettings(entry=ModelEntry(name="scripted/model", images=True))
+    terminal = Terminal(tmp_path, "I see it.", request_settings=settings)
+    raw = b"GIF89a\x01\x00\x01\x00\x00\x00\x00\x3b"
+    (tmp_path / "shot.gif").write_bytes(raw)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            terminal.app.prompt.post_message(events.Paste(str(tmp_path / "shot.gif")))
+            await terminal.until(pilot, lambda: terminal.app.prompt.text.startswith("@"))
+            await pilot.press("enter")
+            await terminal.idle(pilot)
+            assert "is a GIF picture of 1 × 1 pixels" in terminal.text().replace("\n", " ")
+
+    driven(work())
+    [sent] = [
+        part
+        for m in terminal.model.requests[0].messages
+        for part in getattr(m, "parts", ())
+        if isinstance(part, Image)
+    ]
+    assert b64decode(sent.data) == raw
 
 
 def test_alt_enter_of_old_terminals_is_a_new_line():

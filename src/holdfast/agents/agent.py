@@ -187,8 +187,7 @@ class Agent:
         self._settings = replace(self._settings, effort=effort)
 
     def say(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> None:
-        """What a person says, with the pictures and reminders that belong to it. May be called while the agent
-        works."""
+        """What a person says, with images and reminders. May be called while the agent works."""
         if not isinstance(text, str):
             raise InputError(f"the agent is told a `{type(text).__name__}`, not a text", hint="pass a `str`")
         self._queue.add(text, reminders, images)

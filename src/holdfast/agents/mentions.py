@@ -1,14 +1,17 @@
 """Mentions: `@path` in what a person says becomes a reminder to read the file.
 
-Rule: a mention attaches nothing by itself; it names what must be read with the tools, which stay inside the
+Rule: only a picture is attached; every other mention names what must be read with the tools, which stay inside the
 workspace. A mention that cannot be read is reported, never ignored.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
+from holdfast.agents.attachments import MOST_PICTURES, Attachment, attach_picture
+from holdfast.messages import Image
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import entry_kind
@@ -50,15 +53,27 @@ class ResolvedPrompt(Struct, frozen=True):
     text: str
     reminder: str
     missing: tuple[str, ...] = ()
-    """Mentions that could not be resolved, for the person."""
+    """Mentions that could not be resolved."""
+    pictures: tuple[Image, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was attached and what was not, for the person."""
 
 
-def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
-    """A person's text, and a reminder to read what it mentions."""
+def resolve_mentions(text: str, workspace: Workspace, *, takes_images: bool = False) -> ResolvedPrompt:
+    """A person's text, the pictures and a reminder to read the files that it mentions."""
+    pictures: dict[str, Attachment] = {}
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     troubles: dict[str, str] = {}
     for mention in find_mentions(text):
+        place = Path(workspace.roots[0], mention.path).expanduser() if workspace.roots else Path(mention.path)
+        if attached := attach_picture(place, mention.path, takes_images=takes_images):
+            if len(pictures) == MOST_PICTURES and mention.path not in pictures:
+                attached = Attachment(
+                    f"`{mention.path}` is one picture too many; {MOST_PICTURES} can be attached"
+                )
+            pictures.setdefault(mention.path, attached)
+            continue
         try:
             status = workspace.status(mention.path)
         except ToolError as error:
@@ -71,8 +86,13 @@ def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
         shown = workspace.locate(mention.path).shown
         named = folders if entry_kind(status.st_mode) == "directory" else files
         named.setdefault(f"{shown}{mention.lines}", shown)
+    notes = tuple(one.about for one in pictures.values())
     return ResolvedPrompt(
-        text.replace("\\@", "@"), _reminder(list(files), list(folders), troubles), tuple(troubles)
+        text.replace("\\@", "@"),
+        _reminder(list(files), list(folders), troubles, notes),
+        tuple(troubles),
+        tuple(one.picture for one in pictures.values() if one.picture),
+        notes,
     )
 
 
@@ -92,8 +112,10 @@ def find_mentions(text: str) -> Iterator[Mention]:
         yield Mention(path, first, first if last is None else int(last or 0), bool(found["quoted"]))
 
 
-def _reminder(files: list[str], folders: list[str], troubles: dict[str, str]) -> str:
-    lines = []
+def _reminder(files: list[str], folders: list[str], troubles: dict[str, str], pictures: Sequence[str]) -> str:
+    lines = (
+        [f"Of pictures that the user mentioned, in their order: {'; '.join(pictures)}"] if pictures else []
+    )
     if files:
         lines.append("The user mentioned these files. You must read them with Read before you answer:")
         lines += [f"- {name}" for name in files[:MOST_FILES]]

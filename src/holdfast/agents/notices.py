@@ -57,6 +57,12 @@ class Warned(Struct, frozen=True):
     text: str
 
 
+class PicturesMentioned(Struct, frozen=True):
+    """Which pictures went with what a person said, and which did not."""
+
+    notes: tuple[str, ...]
+
+
 class SubAgentNotice(Struct, frozen=True):
     """A notice of a sub-agent, with the call that it works for and its own log."""
 
@@ -77,6 +83,7 @@ Notice = (
     | SummaryMade
     | Reminded
     | Warned
+    | PicturesMentioned
     | SubAgentNotice
 )
 Watch = Callable[[Notice], None]

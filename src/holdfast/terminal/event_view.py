@@ -13,6 +13,7 @@ from holdfast.agents.coding.own_command import OWN_COMMAND
 from holdfast.agents.notices import (
     FoldMade,
     Notice,
+    PicturesMentioned,
     Replied,
     StepBegan,
     SubAgentNotice,
@@ -216,6 +217,9 @@ class EventView:
                 self._display.add(NotePiece(" ".join([SUMMARIZED, *compaction.notes])))
             case Warned(text=text):
                 self._display.add(NotePiece(text, "warning"))
+            case PicturesMentioned(notes=notes):
+                for note in notes:
+                    self._display.add(NotePiece(note))
             case SubAgentNotice():
                 self._show_task(notice)
 

@@ -23,6 +23,7 @@ from textual.widgets import TextArea
 from holdfast.numbers import counted
 from holdfast.terminal.candidates import Candidate, CompletionQuery, find_query, format_mention
 from holdfast.terminal.first_frame import PLACEHOLDER
+from holdfast.terminal.pasted_path import pasted_picture
 from holdfast.terminal.widgets import SuggestionList
 
 MOST_HISTORY_LINES = 500
@@ -206,7 +207,7 @@ class Prompt(TextArea):
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         event.prevent_default()
         event.stop()
-        self._replace_via_keyboard(self._shortened(text), *self.selection)
+        self._replace_via_keyboard(pasted_picture(text) or self._shortened(text), *self.selection)
 
     @on(TextArea.Changed)
     def look_for_candidates(self) -> None:

@@ -31,7 +31,7 @@ from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool
 from holdfast.agents.limits import RunBudget, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.mentions import ResolvedPrompt, resolve_mentions
-from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice, Watch, unwatched
+from holdfast.agents.notices import FoldMade, Notice, PicturesMentioned, SubAgentNotice, Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import parent_folders, read_rules, rule_changes
@@ -129,11 +129,12 @@ class CodingSession:
 
     def add_message(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
-        prompt = resolve_mentions(text, self.workspace)
+        prompt = resolve_mentions(text, self.workspace, takes_images=self.agent.model_entry.images)
         self._read_rules()
-        self.agent.say(
-            prompt.text, *([prompt.reminder] if prompt.reminder else []), *reminders, images=images
-        )
+        own = [prompt.reminder] if prompt.reminder else []
+        self.agent.say(prompt.text, *own, *reminders, images=(*images, *prompt.pictures))
+        if prompt.notes:
+            self.watch(PicturesMentioned(prompt.notes))
         return prompt
 
     async def run_own_command(self, command: str) -> ToolResult:

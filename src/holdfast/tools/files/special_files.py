@@ -161,9 +161,26 @@ def media_type(head: bytes) -> str:
 
 def _read_picture(opened: OpenFile, step: int) -> ToolResult:
     shown, status = opened.place.shown, opened.status
-    if status.st_size > LARGEST_PICTURE:
-        raise _too_large(f"`{shown}` is a picture of {status.st_size} bytes; {LARGEST_PICTURE} can be shown")
+    check_picture_bytes(status.st_size, shown)
     raw = opened.file.read()
+    picture, size, text = check_picture(raw, shown)
+    data: dict[str, Json] = {
+        **file_facts(opened.place, status, content_hash(raw), len(raw), 0),
+        "media_type": picture.media_type,
+        "pixels": list(size),
+        "step": step,
+    }
+    return tool_result(text, text, picture, data=data, context={"path": shown})
+
+
+def check_picture_bytes(count: int, shown: str) -> None:
+    """A file that is too large is refused before it is read."""
+    if count > LARGEST_PICTURE:
+        raise _too_large(f"`{shown}` is a picture of {count} bytes; {LARGEST_PICTURE} can be shown")
+
+
+def check_picture(raw: bytes, shown: str) -> tuple[Image, tuple[int, int], str]:
+    """A picture that providers take, its size, and a sentence about it."""
     kind = media_type(raw)
     size = image_size(raw) if kind else None
     if size is None or not _is_whole(raw, kind):
@@ -171,15 +188,8 @@ def _read_picture(opened: OpenFile, step: int) -> ToolResult:
     pixels = f"{size[0]} × {size[1]} pixels"
     if max(size) > WIDEST_PICTURE:
         raise _too_large(f"`{shown}` is a picture of {pixels}; {WIDEST_PICTURE} along a side can be shown")
-    data: dict[str, Json] = {
-        **file_facts(opened.place, status, content_hash(raw), len(raw), 0),
-        "media_type": kind,
-        "pixels": list(size),
-        "step": step,
-    }
     text = f"`{shown}` is a {_NAMES[kind]} picture of {pixels}, {len(raw)} bytes."
-    picture = Image(kind, b64encode(raw).decode())
-    return tool_result(text, text, picture, data=data, context={"path": shown})
+    return Image(kind, b64encode(raw).decode()), size, text
 
 
 def _too_large(message: str) -> ToolError:
