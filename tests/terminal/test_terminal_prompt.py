@@ -26,6 +26,7 @@ from holdfast.terminal.candidates import (
     match_files,
 )
 from holdfast.terminal.editor import edit_text, editor_command
+from holdfast.terminal.interface import NotePiece
 from holdfast.terminal.pasted_path import pasted_picture
 from holdfast.terminal.prompt import PromptHistory, register_alt_enter
 from support.terminal_session import Terminal, call, driven
@@ -241,7 +242,8 @@ def test_a_picture_is_attached_and_sent(tmp_path):
             await terminal.until(pilot, lambda: terminal.app.prompt.text.startswith("@"))
             await pilot.press("enter")
             await terminal.idle(pilot)
-            assert "is a GIF picture of 1 × 1 pixels" in terminal.text().replace("\n", " ")
+            notes = [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, NotePiece)]
+            assert "is a GIF picture of 1 × 1 pixels" in notes[0]
 
     driven(work())
     [sent] = [

@@ -135,6 +135,9 @@ OTHER_VARIABLES = (
     "HOLDFAST_LLAMA_SERVER",
     "HOLDFAST_SARIF_SCHEMA",
     "HOLDFAST_DEBUG",
+    "HOLDFAST_NOTIFY",
+    "HOLDFAST_NOTIFY_SECONDS",
+    "HOLDFAST_THEME",
 )
 """Variables that do not set a setting of a profile."""
 

@@ -101,10 +101,11 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     `efforts` are the levels of thinking that it takes, from the lowest, without `off`; `effort` is the one that its
     provider recommends for coding. `thinking_off`: what is sent where no thinking is asked for. `always_thinks`:
     it cannot be turned off, and counts against the length of the reply. `temperature`: it may be set. `images`: it
-    takes pictures with what is said. `system`, `limit_field` and `reasoning_field` are how this provider does chat completions: where system messages go, the
-    name of the field for the longest reply, and the field in which thinking goes back, if any. `binds_thinking`:
-    signed thinking is valid only behind the very messages it was written behind. `search`: the type of the
-    provider's own tool for the web, empty if there is none; `search_price`: dollars for a thousand searches.
+    takes pictures with what is said. `system`, `limit_field` and `reasoning_field` are how this provider does chat
+    completions: where system messages go, the name of the field for the longest reply, and the field in which
+    thinking goes back, if any. `binds_thinking`: signed thinking is valid only behind the very messages it was
+    written behind. `search`: the type of the provider's own tool for the web, empty if there is none;
+    `search_price`: dollars for a thousand searches.
     """
 
     name: str = ""

@@ -22,7 +22,7 @@ from textual.widgets import Static, TextArea
 
 from holdfast.agents.options import MODES, AgentOptions
 from holdfast.agents.outcomes import Menu, MenuItem
-from holdfast.errors import HoldfastError
+from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.candidates import (
     Candidate,
     CompletionQuery,
@@ -30,6 +30,7 @@ from holdfast.terminal.candidates import (
     match_commands,
     match_files,
 )
+from holdfast.terminal.colours import theme_of
 from holdfast.terminal.conversation import Conversation, open_session
 from holdfast.terminal.first_frame import ENTER, LOADING, PaintedFrame
 from holdfast.terminal.interface import (
@@ -43,6 +44,7 @@ from holdfast.terminal.interface import (
     ScreenSession,
     StatusFigures,
 )
+from holdfast.terminal.notification import notification
 from holdfast.terminal.panels import GRACE, PanelArea, StrayKey
 from holdfast.terminal.picker import Picker
 from holdfast.terminal.piece_widgets import PieceWidget
@@ -112,7 +114,7 @@ class AgentApp(App[int]):
         # The terminal's own colours are readable on its background. Set here too, because whether there are
         # colours at all is decided before a theme can be chosen.
         super().__init__(driver_for(painted) if painted else None, ansi_color=True)
-        self.theme = "ansi-dark"
+        self.theme = theme_of(os.environ)
         register_alt_enter()
         self.conversation = Conversation(options, open_, self)
         self._banner = [NotePiece(banner)] if banner else []
@@ -194,7 +196,13 @@ class AgentApp(App[int]):
             self.prompt.put("\n".join(filter(None, (text, self.prompt.whole))))
 
     def idle(self) -> None:
-        self.activity.end()
+        try:
+            told = notification(os.environ, self.activity.end())
+        except ConfigError as error:
+            told = ""
+            self.add(NotePiece(f"{error.message}; {error.hint}", "warning"))
+        if told and self._driver:
+            self._driver.write(told)
         self.refresh_figures()
 
     def work(self, doing: Coroutine[None, None, None]) -> None:

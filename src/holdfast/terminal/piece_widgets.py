@@ -44,7 +44,7 @@ _THEME = {
 }
 
 
-def render_markdown(text: str, width: int) -> Content:
+def render_markdown(text: str, width: int, *, is_dark: bool = True) -> Content:
     if len(text) > LONGEST or width < 4:
         return Content(sanitize(text))
     # Imported with the first reply, not with the screen: they take longer to load than the rest of it.
@@ -56,7 +56,8 @@ def render_markdown(text: str, width: int) -> Content:
     console = Console(
         width=width, theme=Theme(_THEME), file=StringIO(), force_terminal=True, color_system="standard"
     )
-    document = _markdown_class()(sanitize(text), code_theme="ansi_dark", hyperlinks=False)
+    code_theme = "ansi_dark" if is_dark else "ansi_light"
+    document = _markdown_class()(sanitize(text), code_theme=code_theme, hyperlinks=False)
     lines: list[Content] = []
     kept: set[int] = set()
     for segments in console.render_lines(document, pad=False):
@@ -198,7 +199,7 @@ class NoteWidget(PieceWidget):
 
     def content_at(self, width: int) -> Content:
         if self.piece.is_markdown:
-            return render_markdown(self.piece.text, width)
+            return render_markdown(self.piece.text, width, is_dark=self.app.current_theme.dark)
         return Content.styled(sanitize(self.piece.text), _TONES[self.piece.tone])
 
 
@@ -221,7 +222,9 @@ class ReplyChunk(ResponsiveWidget):
         shown = []
         for block in cut_blocks(self._text):
             key = (block, width)
-            self._blocks[key] = known.get(key) or render_markdown(block, width)
+            self._blocks[key] = known.get(key) or render_markdown(
+                block, width, is_dark=self.app.current_theme.dark
+            )
             shown.append(self._blocks[key])
         return Content("\n\n").join(shown)
 

@@ -70,11 +70,14 @@ class ActivityLine(ResponsiveWidget):
         self.display = True
         self.changed()
 
-    def end(self) -> None:
-        if self._timer:
-            self._timer.stop()
-            self._timer = None
+    def end(self) -> float:
+        """Show nothing; how many seconds something went on."""
         self.display = False
+        if self._timer is None:
+            return 0.0
+        self._timer.stop()
+        self._timer = None
+        return time.monotonic() - self._since
 
     def _go_on(self) -> None:
         self.changed()
