@@ -150,7 +150,7 @@ def test_leaving_later_gives_back_what_was_there_before_the_first_frame(tmp_path
 
 @pytest.mark.slow
 def test_a_terminal_that_understands_nothing_gets_no_first_frame(tmp_path):
-    with started(tmp_path, TERM="dumb") as terminal:
+    with started(tmp_path, TERM="unknown") as terminal:
         terminal.read_until(ENTER.encode())
         assert terminal.sent.startswith(ENTER.encode())
         assert b"loading" not in terminal.sent.partition(b"\x1b[?1000h")[0]

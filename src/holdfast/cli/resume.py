@@ -1,9 +1,10 @@
 """`holdfast resume`, and the coding agent on the screen, or what to use where there is no screen.
 
 Rule: a session is named by its id or its folder; what was sent before is sent again, byte for byte. The screen is
-opened only where all three streams are a terminal; it is drawn on stderr.
+opened only where all three streams are a terminal; it is drawn on stderr. With `TERM=dumb` it is plain text.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -68,5 +69,8 @@ def open_screen(options: Any, **more: Any) -> int:
             "the agent's screen needs a terminal",
             hint="without a terminal, use `holdfast run -p TEXT`, or pipe TEXT in",
         )
+    if os.environ.get("TERM") == "dumb":
+        plain: Callable[..., int] = import_module("holdfast.cli.plain").run_plain
+        return plain(options)
     show: Callable[..., int] = import_module("holdfast.terminal").run
     return show(options, **more)

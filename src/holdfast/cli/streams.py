@@ -104,7 +104,7 @@ note, hint = partial(_labelled, "note"), partial(_labelled, "hint")
 
 
 def uses_colour(terminal: bool) -> bool:
-    return terminal and not os.environ.get(NO_COLOUR)
+    return terminal and not os.environ.get(NO_COLOUR) and os.environ.get("TERM") != "dumb"
 
 
 def printable(text: str) -> str:
