@@ -10,16 +10,16 @@ TMUX = shutil.which("tmux")
 
 
 class Tmux:
-    """A command in a terminal of 80 by 24. `code` is what it ended with, once it did."""
+    """A command in a terminal, of 80 by 24 unless said otherwise. `code` is what it ended with, once it did."""
 
-    def __init__(self, folder, command, **env):
+    def __init__(self, folder, command, size=(80, 24), **env):
         # Not the socket of the one before, whose server may still be ending.
         self._socket = folder / f"tmux{len(list(folder.glob('tmux*')))}"
         self._ended = folder / "ended"
         self._ended.unlink(missing_ok=True)
         variables = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in env.items())
         line = f"env {variables} {shlex.join(map(str, command))}; echo $? > {self._ended}; exec cat"
-        self._run("-f", os.devnull, "new-session", "-d", "-x", "80", "-y", "24", line)
+        self._run("-f", os.devnull, "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), line)
 
     def _run(self, *arguments):
         command = [TMUX, "-S", self._socket, *arguments]

@@ -94,6 +94,7 @@ def test_escape_ends_a_command_and_a_later_one_waits_for_it(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "!echo begun; sleep 600")
             await terminal.until(pilot, lambda: "▸ ! echo begun; sleep 600" in terminal.text())
+            await terminal.until(pilot, lambda: "│ begun" in terminal.text())
             await terminal.say(pilot, "!echo after > after.txt")
             await terminal.until(pilot, lambda: "waits until this is done" in terminal.text())
             await pilot.press("escape")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.events import AssistantReplied, ToolReturned
+from holdfast.events import AssistantReplied, ToolReturned, UserSaid
 from holdfast.log import Log
 from holdfast.messages import Text, ToolCall
 from holdfast.store import SqliteStore
@@ -100,6 +100,32 @@ def test_the_prompt_is_written_in_an_editor(tmp_path):
         screen.shows("Yes.")
         screen.press("C-d")
         assert screen.code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(40, 12), (200, 60)])
+def test_a_command_of_ones_own_and_a_way_back_on_any_terminal(tmp_path, size):
+    repository(tmp_path)
+    with terminal(tmp_path, sys.executable, PROCESS, tmp_path, "none", size=size) as screen:
+        screen.shows("ask")
+        screen.type("!echo $((6*7))")
+        screen.press("Enter")
+        screen.shows("✓ ! echo", "│ 42")
+        screen.type("First words")
+        screen.press("Enter")
+        screen.shows("Yes.")
+        screen.press("Escape")
+        screen.press("Escape")
+        screen.shows("go back to before", "› First words")
+        screen.press("Enter")
+        screen.shows("go back to before round 1", "› session")
+        screen.press("Enter")
+        screen.shows("│› First words")
+        screen.press("C-c")
+        screen.press("C-c")
+        assert screen.code == 0
+    said = [event.parts[0].text for event in events(tmp_path, UserSaid) if event.origin == "person"]
+    assert said == ["First words"]
 
 
 @pytest.mark.slow

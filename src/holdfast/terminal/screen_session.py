@@ -40,7 +40,7 @@ from holdfast.terminal.interface import (
 from holdfast.terminal.safe_text import one_line
 from holdfast.terminal.status_line import current_branch
 from holdfast.tools.ask_user import UserQuestion, UserReply
-from holdfast.tools.call import CallFinished
+from holdfast.tools.call import CallFinished, CallNotice, CallReported, LiveOutput
 from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion
 from holdfast.tools.permissions.tool_rules import PermissionMode
 from holdfast.views import User, path
@@ -141,7 +141,13 @@ class AgentScreenSession:
     async def run_own_command(self, command: str) -> None:
         card = CallCard(OWN, one_line(command), "running", started=time.monotonic())
         self._display.add(card)
-        result = await self.coding.run_own_command(command)
+
+        def listen(news: CallNotice) -> None:
+            if isinstance(news, CallReported) and isinstance(news.news, LiveOutput):
+                card.live, card.live_lines = news.news.text, news.news.lines
+                self._display.change(card)
+
+        result = await self.coding.run_own_command(command, listen)
         finish_own_card(card, joined_text(result.parts), is_error=result.is_error)
         card.seconds = time.monotonic() - card.started
         self._display.change(card)

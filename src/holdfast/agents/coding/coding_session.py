@@ -50,7 +50,7 @@ from holdfast.models.model import Model
 from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.store import SqliteStore, Store
 from holdfast.tools.ask_user import NoAnswer, Responder
-from holdfast.tools.call import CallFinished, CallSettings
+from holdfast.tools.call import CallFinished, CallListener, CallSettings
 from holdfast.tools.envelope import ToolResult
 from holdfast.tools.files.undo import undo
 from holdfast.tools.mcp.client import McpServers
@@ -137,11 +137,13 @@ class CodingSession:
             self.watch(PicturesMentioned(prompt.notes))
         return prompt
 
-    async def run_own_command(self, command: str) -> ToolResult:
+    async def run_own_command(self, command: str, listener: CallListener | None = None) -> ToolResult:
         """Run a command of the person, and tell the model of it with the next request."""
         self._stop_own = asyncio.Event()
         bash = self.agent.toolbox.find("Bash")
-        return await run_own_command(command, self.session, bash, self.workspace, self._gate, self._stop_own)
+        return await run_own_command(
+            command, self.session, bash, self.workspace, self._gate, self._stop_own, listener
+        )
 
     def interrupt(self) -> None:
         """End what runs: the agent, or a command of the person."""

@@ -12,7 +12,7 @@ from holdfast.events import Noted, UserSaid
 from holdfast.messages import Text, ToolCall, joined_text
 from holdfast.numbers import counted
 from holdfast.session import Session
-from holdfast.tools.call import CallSettings
+from holdfast.tools.call import CallListener, CallSettings
 from holdfast.tools.envelope import ToolResult
 from holdfast.tools.shell.bash import MOST_SECONDS
 from holdfast.tools.tool import Tool
@@ -26,13 +26,19 @@ MOST_TOLD = 20_000
 
 
 async def run_own_command(
-    command: str, session: Session, bash: Tool, workspace: Workspace, gate: SessionGate, stop: asyncio.Event
+    command: str,
+    session: Session,
+    bash: Tool,
+    workspace: Workspace,
+    gate: SessionGate,
+    stop: asyncio.Event,
+    listener: CallListener | None = None,
 ) -> ToolResult:
     """Run a command to its end, or until `stop` is set."""
     call = ToolCall("", "Bash", {"command": command, "timeout": MOST_SECONDS})
     settings = CallSettings(seconds_by_tool={"Bash": 0.0})
     toolbox = Toolbox([bash], workspace, gate=gate.check_own, settings=settings)
-    [result] = await toolbox.run_calls([call], stop=stop)
+    [result] = await toolbox.run_calls([call], stop=stop, listener=listener)
     if result.envelope.error and result.envelope.error.code == "ACCESS_DENIED":
         return result  # nothing was run
     text = joined_text(result.parts)
