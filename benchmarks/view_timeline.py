@@ -69,6 +69,8 @@ INTERACTIONS = {
     "scroll the window to its end": "(one('#rows').scrollTop = 1e9, fetchPart(blocks.length - 1))",
     "read a block": "(chosen = Math.floor(blocks.length / 2), read())",
     "search in the window": "(one('#words').value = `part ${place}`, showWindow())",
+    "open the money": "openPanel('money')",
+    "open the memory": "openPanel('memory')",
     "compare with the request before": "openPanel('compare')",
     "compare with the first request": "(one('#compare-with').elements.with.value = 'number', "
     "one('#compare-number').value = '1', openPanel('compare'))",

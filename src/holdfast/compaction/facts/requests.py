@@ -262,11 +262,12 @@ def _by_approvals(
     approvals: Sequence[tuple[int, Entry]], calls: Sequence[CallRecord]
 ) -> Iterator[tuple[int, Fact]]:
     """What a person allowed for good or denied. To allow one call decides nothing beyond it."""
-    labels = {call.call.id: call.use.label for call in calls}
+    uses = {call.call.id: call.use for call in calls} if approvals else {}
     for position, entry in approvals:
         event = entry.event
         assert isinstance(event, ApprovalGiven)
-        about = f"`{clip_line(labels.get(event.call_id, event.call_id), 120)}`"
+        use = uses.get(event.call_id)
+        about = f"`{clip_line(use.label if use else event.call_id, 120)}`"
         reason = f": {clip_line(event.reason)}" if event.reason else ""
         if event.decision == "deny":
             yield position, Fact(f"denied {about}{reason}", (entry.id,))
