@@ -15,9 +15,7 @@ from holdfast.config import Config, parse_config
 from holdfast.effort import Effort
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import (
-    ENTRY,
     OFF_WORDS,
-    PRICE,
     Catalogue,
     LongPromptPrice,
     ModelEntry,
@@ -26,6 +24,7 @@ from holdfast.models.catalogue import (
     load_catalogue,
     price_table,
 )
+from holdfast.models.catalogue_keys import ENTRY, PRICE
 from holdfast.prices import BUILT_IN, PriceTable
 
 CATALOGUE = load_catalogue()

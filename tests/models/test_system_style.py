@@ -13,7 +13,7 @@ from holdfast.messages import (
     UserMessage,
     joined_text,
 )
-from holdfast.models.catalogue import SystemStyle
+from holdfast.models.catalogue_keys import SystemStyle
 from holdfast.models.openai_chat_api import ACKNOWLEDGED, apply_system_style
 
 STATIC, RULES, SUMMARY = (

@@ -28,7 +28,7 @@ from holdfast.models.adapter import (
     parse_event,
     requested_effort,
 )
-from holdfast.models.catalogue import LimitField, SystemStyle
+from holdfast.models.catalogue_keys import LimitField, SystemStyle
 from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.wire.content_blocks import WireDict

@@ -16,7 +16,8 @@ from msgspec import Struct
 from holdfast.config import Config
 from holdfast.errors import ConfigError, suggest
 from holdfast.models.adapter import ProviderAdapter
-from holdfast.models.catalogue import Catalogue, ModelEntry, Provider, is_url, load_catalogue
+from holdfast.models.catalogue import Catalogue, ModelEntry, Provider, load_catalogue
+from holdfast.models.catalogue_keys import is_url
 from holdfast.models.model import Model
 from holdfast.models.text_protocol import TextProtocolModel
 
