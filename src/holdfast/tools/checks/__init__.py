@@ -1,1 +1,1 @@
-"""Checks of a project after an edit: its linter and its type checker, and what they newly found."""
+"""Checks of a project, its linters and type checkers: after an edit what they newly found, and in a review."""

@@ -32,7 +32,7 @@ _FINDING = re.compile(
     r"(?:vet: )?(?:\./)?([^\s:(][^:(]{0,300})(?::(\d+)(?::(\d+))?:|\((\d+),(\d+)\):) *(\S.*)"
 )
 _NUMBERED = re.compile(r"\bline \d+")
-_TEMPORARY = '"${TMPDIR:-$HOME/.cache}"/holdfast-checks'
+TEMPORARY = '"${TMPDIR:-$HOME/.cache}"/holdfast-checks'
 
 
 class Checker(Struct, frozen=True):
@@ -69,9 +69,9 @@ CHECKERS = (
         ),
         "mypy {file}",
         "--no-pretty --no-color-output --no-error-summary --hide-error-context --cache-dir "
-        f"{_TEMPORARY}/mypy -- {{file}}",
+        f"{TEMPORARY}/mypy -- {{file}}",
         # It fails on a cache that it cannot write, and takes long without one.
-        before=f"[ -e {_TEMPORARY}/mypy ] || {{ mkdir -p {_TEMPORARY}; cp -r .mypy_cache {_TEMPORARY}/mypy; }} "
+        before=f"[ -e {TEMPORARY}/mypy ] || {{ mkdir -p {TEMPORARY}; cp -r .mypy_cache {TEMPORARY}/mypy; }} "
         "2>/dev/null; ",
     ),
     Checker(
@@ -87,7 +87,7 @@ CHECKERS = (
         (("Cargo.toml", ""),),
         "cargo check",
         "check --quiet --offline --message-format short",
-        before=f"CARGO_TARGET_DIR={_TEMPORARY}/cargo ",
+        before=f"CARGO_TARGET_DIR={TEMPORARY}/cargo ",
     ),
     Checker(
         "go",
@@ -95,7 +95,7 @@ CHECKERS = (
         (("go.mod", ""),),
         "go vet ./{folder}",
         "vet ./{folder}",
-        before=f"GOCACHE={_TEMPORARY}/go ",
+        before=f"GOCACHE={TEMPORARY}/go ",
     ),
 )
 
@@ -173,9 +173,9 @@ def checks_of(path: str, settings: CheckSettings, workspace: Workspace) -> Itera
     for checker in CHECKERS:
         if checker.name in settings.skip or not path.endswith(checker.suffixes):
             continue
-        folder = next((one for one in _upward(path) if _configures(checker, one, workspace)), None)
-        if folder is not None and (program := _program(checker.name, folder, workspace)):
-            yield _file_check(checker, path, folder, program)
+        found = find_config(path, checker.configs, workspace)
+        if found and (program := find_program(checker.name, found[0], workspace)):
+            yield _file_check(checker, path, found[0], program)
 
 
 def _file_check(checker: Checker, path: str, folder: str, program: str) -> FileCheck:
@@ -196,17 +196,20 @@ def _file_check(checker: Checker, path: str, folder: str, program: str) -> FileC
     )
 
 
-def _upward(path: str) -> Iterator[str]:
-    """The folders of a file, from its own to the root."""
+def folders_above(path: str) -> Iterator[str]:
+    """The folders of a file or a folder, from the one that it is in to the root."""
     return (str(folder) for folder in PurePosixPath(path).parents)
 
 
-def _configures(checker: Checker, folder: str, workspace: Workspace) -> bool:
-    return any(
-        words in text
-        for name, words in checker.configs
-        if (text := _text(folder, name, workspace)) is not None
-    )
+def find_config(
+    path: str, configs: Iterable[tuple[str, str]], workspace: Workspace
+) -> tuple[str, str] | None:
+    """The folder and the name of the configuration that a file has, the nearest one."""
+    for folder in folders_above(path):
+        for name, words in configs:
+            if (text := _text(folder, name, workspace)) is not None and words in text:
+                return folder, name
+    return None
 
 
 def _text(folder: str, name: str, workspace: Workspace) -> str | None:
@@ -217,10 +220,10 @@ def _text(folder: str, name: str, workspace: Workspace) -> str | None:
         return None
 
 
-def _program(name: str, folder: str, workspace: Workspace) -> str:
+def find_program(name: str, folder: str, workspace: Workspace) -> str:
     """Where a program is: in the project, else on the path; empty if nowhere."""
     root = workspace.roots[0]
-    for above in (folder, *_upward(folder)) if folder != "." else (".",):
+    for above in (folder, *folders_above(folder)):
         for place in PLACES:
             candidate = os.path.normpath(f"{root}/{above}/{place}/{name}")
             if os.access(candidate, os.X_OK):
