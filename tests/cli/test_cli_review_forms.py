@@ -1,8 +1,10 @@
 """`holdfast review`: each form of its report, and what a hostile diff cannot do in it."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from review_line import AFTER, BEFORE, CLAIM, headings, paths, plain, reviewed, 
 from holdfast.review.checks import RULES
 from support.review_example import example
 from support.review_repos import Repo
+from support.sandboxes import sandbox_or_skip
 
 TOKEN = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[1;1H\u202e\u2066 ``` </code> # [x](https://evil.example) <img src=x>"
@@ -154,3 +157,39 @@ def test_a_program_gets_a_hostile_diff_as_it_is(hostile: Repo) -> None:
     rules = [finding["rule"] for finding in report["findings"]]
     assert sorted(rules) == ["breakpoint", "hidden-direction"]
     assert holdfast("review", "--no-model", "--sarif").json["runs"][0]["results"]
+
+
+def test_linters_are_in_every_form_with_their_counts(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when one of them fails: that is a warning, and the exit code is that of what was found."""
+    sandbox_or_skip("bubblewrap")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    repo.commit({"ruff.toml": "[lint]\nselect = ['F', 'T10']\n", "mypy.ini": "[mypy]\n"})
+    program = repo.write(".venv/bin/mypy", "#!/bin/sh\necho broken >&2\nexit 3\n")
+    program.chmod(0o755)
+    repo.write("src/shop.py", "import sys\n" + AFTER)
+    asked = ("review", "--no-model", "--linters", "ruff,mypy")
+    done = holdfast(*asked, "--json", "--fail-on", "critical")
+    said = "mypy ended with code 3: broken"
+    assert (done.code, done.err) == (0, f"note: {said}\n")
+    assert done.json["linters"] == [
+        {"name": "ruff", "findings": 2, "trouble": ""},
+        {"name": "mypy", "findings": 0, "trouble": said},
+    ]
+    both = next(one for one in done.json["findings"] if one["rule"] == "breakpoint")
+    assert both["also"] == ["ruff:T100"]
+    (run,) = holdfast(*asked, "--sarif").json["runs"]
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} >= {"breakpoint", "ruff:F401"}
+    (warning,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert warning == {"level": "warning", "message": {"text": said}}
+    assert f"linters: ruff 2, mypy 0; {said}." in holdfast(*asked, "--markdown").text
+    shown = plain(on_terminal(*asked).out)
+    assert f"linters: ruff 2, mypy 0; {said}" in shown
+    assert "leftover · breakpoint · ruff:T100 ·" in shown
+
+
+def test_linters_of_a_review_that_is_stored_or_unknown_ones_are_refused(repo: Repo) -> None:
+    repo.write("src/shop.py", AFTER)
+    done = holdfast("review", "--no-model", "--linters", "ruf")
+    assert (done.code, done.out) == (2, b"")
+    assert done.err == "error: there is no linter `ruf`\nhint: did you mean `ruff`?\n"
+    assert holdfast("review", "--continue", "--linters", "ruff").code == 2

@@ -89,6 +89,12 @@ def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> li
     shell_complete=_complete_diff,
     help="Review working, staged, A...B, A..B, a commit, a file with a diff, or `-`.",
 )
+@click.option(
+    "--linters",
+    metavar="NAMES",
+    default="",
+    help="Also run these linters of the project in the sandbox: `all`, or names such as `ruff,eslint`.",
+)
 @model_option("Review with this model (default: HOLDFAST_MODEL or `default_model`).")
 @effort_option()
 @click.option("--no-model", is_flag=True, help="Review by rules only.")
@@ -112,6 +118,7 @@ def command(
     /,
     request: str,
     spec: str,
+    linters: str,
     no_model: bool,
     resumes_newest: bool,
     log: str,
@@ -126,13 +133,16 @@ def command(
     """Review a change: its parts by risk, and what is wrong in it.
 
     The change is cut into units, each with its risk and how closely to look at it. Rules look for secrets, conflict
-    markers, breakpoints, deleted or weakened tests, outdated lock files and more; nothing is executed. If a model
-    is chosen, it reviews the change with read-only tools. TEXT says what to look for, or asks about a review.
+    markers, breakpoints, deleted or weakened tests, outdated lock files and more; nothing is executed but linters
+    that you name. If a model is chosen, it reviews the change with read-only tools. TEXT says what to look for, or
+    asks about a review.
     """
     if sum((as_json, markdown, sarif)) > 1:
         raise InputError("`--json`, `--markdown` and `--sarif` exclude each other", hint="drop the others")
     form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
     resumes = resumes_newest or bool(log)
+    if resumes and linters:
+        raise InputError("linters are run when a review begins", hint="drop `--linters`")
     if resumes and no_model:
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     code = 0
@@ -141,10 +151,10 @@ def command(
         only_answers = resumes and form is None and fail_on is None and output == STDOUT
         change = None if resumes else spec
         review, report, code = _review_by_model(
-            ctx, request, change, only_answers, log=log, is_quiet=quiet, **asked
+            ctx, request, change, only_answers, linters=linters, log=log, is_quiet=quiet, **asked
         )
     else:
-        review = _review_by_rules(spec)
+        review = _review_by_rules(spec, linters)
         report = review.report()
     failed = fail_on is not None and reaches_severity(report.findings.kept, fail_on)
     if not quiet or failed:
@@ -157,7 +167,14 @@ def command(
 
 
 def _review_by_model(
-    ctx: click.Context, request: str, spec: str | None, only_answers: bool, *, is_quiet: bool, **asked: Any
+    ctx: click.Context,
+    request: str,
+    spec: str | None,
+    only_answers: bool,
+    *,
+    linters: str,
+    is_quiet: bool,
+    **asked: Any,
 ) -> tuple[Review, ReviewReport, int]:
     """The review, its report and the exit code; without `spec`, of the stored review. Exits if there is none."""
     # Imported late: this takes longer to load than all rules take to run.
@@ -170,18 +187,27 @@ def _review_by_model(
         ctx.exit(ask_review(options, request))
     change = None if spec is None else (spec, _piped() if spec == STDIN else None)
     with _progress() as tell:
-        done, code = review_change(options, change, request, tell, is_quiet=is_quiet)
+        done, code = review_change(options, change, request, tell, is_quiet=is_quiet, linters=linters)
     if done is None:
         ctx.exit(code)
     return done.review, done.report, code
 
 
-def _review_by_rules(spec: str) -> Review:
+def _review_by_rules(spec: str, linters: str) -> Review:
     with _progress() as tell:
-        if spec != STDIN:
-            return start_review(Path.cwd(), spec, tell=tell)
-        tell("reading stdin")
-        return start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
+        if spec == STDIN:
+            tell("reading stdin")
+            review = start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
+        else:
+            review = start_review(Path.cwd(), spec, tell=tell)
+        if linters:
+            # Imported late: a hook does not need it.
+            import asyncio  # noqa: PLC0415
+
+            from holdfast.agents.reviewer.linters import lint_review  # noqa: PLC0415
+
+            asyncio.run(lint_review(review, linters, tell))
+        return review
 
 
 def _has_model(given: str) -> bool:

@@ -32,6 +32,7 @@ def review_change(
     tell: Callable[[str], None],
     *,
     is_quiet: bool = False,
+    linters: str = "",
 ) -> tuple[ReviewOutcome | None, int]:
     """Let a model review a change, or answer about the stored review if there is no change; and the exit code."""
 
@@ -47,7 +48,8 @@ def review_change(
     output = TextOutput()
     which = ReviewedChange(*change) if change else None
     try:
-        done = asyncio.run(run_review(options, which, request, watch=watch, tell=tell, began=began))
+        running = run_review(options, which, request, watch=watch, tell=tell, began=began, linters=linters)
+        done = asyncio.run(running)
     except NoModel as error:
         tell("")
         say_no_model(error.message, error.found, error.hint)

@@ -44,7 +44,11 @@ def print_report(report: ReviewReport) -> None:
     parts = [part for finding in ranked[:MOST_FINDINGS] for part in _finding(finding)]
     rest = len(ranked) - MOST_FINDINGS
     more = f"{counted(rest, 'more finding')}; `--markdown` and `--json` have all" if rest > 0 else ""
-    parts += [Text(f"\n{said}") for said in (more, report.left_out, _safe(report.summary)) if said]
+    parts += [
+        Text(f"\n{said}")
+        for said in (more, _safe(report.linted), report.left_out, _safe(report.summary))
+        if said
+    ]
     write(draw(parts, sys.stdout, width_of(sys.stdout)))
 
 
@@ -84,7 +88,7 @@ def _finding(finding: Finding) -> Iterator[Text | Padding]:
         yield _inner(f"→ {_safe(finding.suggestion)}")
     for line in finding.patch.splitlines():
         yield _inner(_code(line))
-    rule = f" · {finding.rule}" if finding.rule else ""
+    rule = "".join(f" · {_safe(one)}" for one in (finding.rule, *finding.also) if one)
     yield _inner(f"{finding.category}{rule} · {finding.id}", style="dim")
 
 

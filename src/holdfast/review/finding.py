@@ -30,7 +30,8 @@ Side = Literal["new", "old"]
 class Finding(Struct, frozen=True, kw_only=True):
     """`line` is the first line it is about, on `side` (`old` only for deleted lines); `evidence` are lines of that
     side as the file has them. `patch` is a unified diff against the new side, or empty. `rule` names the check that
-    found it, or is empty if a model did. `id` is derived from the content (`f-` and twelve hexadecimal digits)."""
+    found it (`ruff:F401` for a linter's), or is empty if a model did. `id` is derived from the content (`f-` and
+    twelve hexadecimal digits)."""
 
     id: str
     unit: str
@@ -45,12 +46,18 @@ class Finding(Struct, frozen=True, kw_only=True):
     suggestion: str = ""
     patch: str = ""
     rule: str = ""
+    also: tuple[str, ...] = ()
+    """Rules of linters that found the same."""
 
 
 def finding_id(finding: Finding, nth: int = 0) -> str:
     """An id made of what the finding says and shows, not of line numbers, so that it stays when lines are added
     above. `nth` distinguishes places that show the same lines: how many of them come before it in the file."""
-    claim = " ".join(re.findall(r"\w+", finding.claim.lower()))
+    said = finding.claim.lower()
+    if ":" in finding.rule:
+        # Linters name other lines, which move.
+        said = re.sub(r"\bline \d+", "line", said)
+    claim = " ".join(re.findall(r"\w+", said))
     evidence = "\n".join(line.strip() for line in finding.evidence)
     parts = (finding.path, finding.side, finding.category, finding.rule, claim, evidence, str(nth))
     return "f-" + blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

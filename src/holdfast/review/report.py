@@ -11,7 +11,8 @@ or removed, while `schema` stays `holdfast.review/1`.
      "worst": str | null,
      "findings": [{"id": str, "unit": str, "path": str, "line": int, "last_line": int, "side": "new" | "old",
                    "severity": str, "category": str, "claim": str, "evidence": [str], "suggestion": str,
-                   "patch": str, "rule": str}],
+                   "patch": str, "rule": str, "also": [str]}],
+     "linters": [{"name": str, "findings": int, "trouble": str}],
      "dropped": {reason: int}, "dropped_patches": {reason: int}, "merged": {id: id},
      "units": [{"id": str, "path": str, "old_path": str, "change": str, "language": str, "symbol": str,
                 "old": [first, last], "new": [first, last], "tags": [str], "risk": str, "level": str,
@@ -34,6 +35,7 @@ from holdfast.redaction import redact
 from holdfast.review.escaping import code_block, code_span, escape_inline, escape_json, table_cell
 from holdfast.review.finding import SEVERITIES, Finding
 from holdfast.review.findings import ReviewFindings, highest_severity
+from holdfast.review.linter_findings import LinterRun, count_linter_findings
 from holdfast.review.unit import LevelDecision, ReviewLevel, Risk, Unit
 from holdfast.version import __version__
 
@@ -61,6 +63,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
     decisions: dict[str, LevelDecision] = {}
     model: str = ""
     summary: str = ""
+    linters: tuple[LinterRun, ...] = ()
 
     @property
     def size(self) -> str:
@@ -90,6 +93,13 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         if findings.merged:
             notes.append(f"{counted(len(findings.merged), 'finding')} merged into others")
         return "; ".join(notes)
+
+    @property
+    def linted(self) -> str:
+        """What each linter found in the changed lines, and what went wrong; empty if none was run."""
+        troubles = [run.trouble for run in self.linters if run.trouble]
+        counts = f"linters: {count_linter_findings(self.linters)}" if self.linters else ""
+        return "; ".join([counts, *troubles])
 
     def level(self, unit: Unit) -> ReviewLevel:
         """How closely a unit is reviewed."""
@@ -135,6 +145,7 @@ def to_json(report: ReviewReport) -> str:
         "counts": {name: sum(finding.severity == name for finding in kept) for name in SEVERITIES},
         "worst": highest_severity(kept),
         "findings": [msgspec.to_builtins(finding) for finding in kept],
+        "linters": [msgspec.to_builtins(run) for run in report.linters],
         "dropped": report.findings.dropped,
         "dropped_patches": report.findings.patches,
         "merged": report.findings.merged,
@@ -179,8 +190,7 @@ def to_markdown(report: ReviewReport) -> str:
     parts += _findings(report)
     parts += _units(report)
     parts += _unseen(report)
-    if report.left_out:
-        parts.append(f"{report.left_out}.")
+    parts += [f"{said}." for said in (escape_inline(report.linted), report.left_out) if said]
     return redact("\n\n".join(parts)) + "\n"
 
 
@@ -201,7 +211,8 @@ def _findings(report: ReviewReport) -> Iterator[str]:
 def _finding(finding: Finding) -> Iterator[str]:
     yield f"### {escape_inline(finding.claim)}"
     older = " (before the change)" if finding.side == "old" else ""
-    rule = f", rule `{finding.rule}`" if finding.rule else ""
+    rule = ", ".join(map(code_span, (finding.rule, *finding.also)))
+    rule = f", rule {rule}" if finding.rule else ""
     yield f"{code_span(finding_place(finding))}{older} · {finding.category}{rule} · `{finding.id}`"
     if finding.evidence:
         language = _LANGUAGES.get(PurePosixPath(finding.path).suffix.lstrip(".").lower(), "")

@@ -16,6 +16,7 @@ from holdfast.review.diff import Diff, Versions
 from holdfast.review.findings import ReviewFindings, Sides
 from holdfast.review.git_changes import read_diff, read_diff_text, review_root
 from holdfast.review.grammars import QUERIES, missing_grammars
+from holdfast.review.linter_findings import LinterRun
 from holdfast.review.outline import Outliner
 from holdfast.review.report import ReviewReport, SkippedUnit
 from holdfast.review.unit import LevelDecision, ReviewLevel, Unit, decide_level
@@ -33,6 +34,7 @@ class Review(Struct):
     findings: ReviewFindings
     decisions: dict[str, LevelDecision]
     notes: tuple[str, ...] = ()
+    linters: tuple[LinterRun, ...] = ()
 
     def unit(self, id_: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == id_), None)
@@ -61,6 +63,7 @@ class Review(Struct):
             units=self.units,
             findings=self.findings,
             unseen=tuple(skipped),
+            linters=self.linters,
             decisions=dict(self.decisions),
             model=model,
             summary=summary,

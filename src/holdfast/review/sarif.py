@@ -13,6 +13,7 @@ from holdfast.review.checks import RULES
 from holdfast.review.diff import Hunk
 from holdfast.review.diff_parser import read_headers
 from holdfast.review.finding import Finding, Severity
+from holdfast.review.linter_findings import is_linter_rule
 from holdfast.review.report import ReviewReport, encode_json
 from holdfast.version import __version__
 
@@ -43,13 +44,15 @@ def to_sarif(report: ReviewReport) -> str:
         "results": [_result(finding, rules.index(_rule_id(finding))) for finding in kept],
         "properties": {"title": report.title, "model": report.model},
     }
-    if report.unseen:
-        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": _notes(report)}]
+    if notes := _notes(report):
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     return encode_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _notes(report: ReviewReport) -> list[dict[str, object]]:
-    return [
+    troubles = [run.trouble for run in report.linters if run.trouble]
+    failed: list[dict[str, object]] = [{"level": "warning", "message": {"text": said}} for said in troubles]
+    return failed + [
         {
             "level": "note",
             "message": {"text": f"Not reviewed: {one.reason}"},
@@ -65,6 +68,13 @@ def _rule_id(finding: Finding) -> str:
 
 def _rule(name: str) -> dict[str, object]:
     rule = RULES.get(name)
+    if rule is None and is_linter_rule(name):
+        linter, _, code = name.partition(":")
+        return {
+            "id": name,
+            "shortDescription": {"text": f"{code} of {linter}"},
+            "properties": {"tags": ["review", "linter", linter]},
+        }
     if rule is None:
         category = name.rpartition("/")[2]
         return {
@@ -86,7 +96,7 @@ def _rule(name: str) -> dict[str, object]:
 
 def _result(finding: Finding, rule: int) -> dict[str, object]:
     text = finding.claim + (f"\n\n{finding.suggestion}" if finding.suggestion else "")
-    about = ("severity", "category", "unit", "side")
+    about = ("severity", "category", "unit", "side", *(("also",) if finding.also else ()))
     result: dict[str, object] = {
         "ruleId": _rule_id(finding),
         "ruleIndex": rule,

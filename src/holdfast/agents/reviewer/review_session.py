@@ -25,6 +25,7 @@ from holdfast.agents.notices import Notice, Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Done, End, Stop
 from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
+from holdfast.agents.reviewer.linters import lint_review
 from holdfast.agents.reviewer.tools import RECORDED_DATA, restore_result, review_tools
 from holdfast.agents.sessions import REVIEW_SOURCE, ReadableLog, begin_session, resume_session
 from holdfast.agents.spending import spent_by
@@ -207,6 +208,7 @@ async def open_review(
     tell: ReportProgress = lambda _: None,
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
+    linters: str = "",
 ) -> OpenedReview:
     """Open a review of a change. Without one, resume the review that the options name, else the newest of this
     folder.
@@ -223,6 +225,7 @@ async def open_review(
         stack.callback(store.close)
         review, found = await asyncio.to_thread(_open_log, options.root, asked, resolved, store, change, tell)
         log, log_notes = found
+        await lint_review(review, linters, tell)
         tell(f"asking {resolved.entry.name or resolved.model.name}")
         config = make_agent_config(resolved, store, log, options.limits, watch)
         session = await asyncio.to_thread(ReviewSession, config, review)
@@ -313,13 +316,14 @@ async def run_review(
     began: Callable[[OpenedReview], None] = lambda _: None,
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
+    linters: str = "",
 ) -> ReviewOutcome:
     """Review a change, or resume the newest review and ask it something. Raises the errors of `holdfast.errors`
     that keep it from starting."""
     signals = SignalHandler()
     with signals.caught():
         opened = await signals.unless_cancelled(
-            open_review(options, change, watch=watch, tell=tell, env=env, model=model)
+            open_review(options, change, watch=watch, tell=tell, env=env, model=model, linters=linters)
         )
         if opened is None:
             raise ReviewInterrupted(signals.came)

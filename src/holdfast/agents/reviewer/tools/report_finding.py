@@ -95,7 +95,7 @@ def _describe_finding(finding: Finding) -> str:
     """A finding in full, with a bar before each quoted line."""
     lines = f"{finding.line}" if finding.line == finding.last_line else f"{finding.line}-{finding.last_line}"
     old = " (old side)" if finding.side == "old" else ""
-    rule = f", rule {finding.rule}" if finding.rule else ""
+    rule = f", rule {' and '.join((finding.rule, *finding.also))}" if finding.rule else ""
     where = f"`{printable_path(finding.path)}`:{lines}{old}, unit `{finding.unit}`{rule}"
     rows = [f"`{finding.id}` {finding.severity} {finding.category}, {where}: {finding.claim}"]
     rows += [f"    | {line}" for line in finding.evidence]
