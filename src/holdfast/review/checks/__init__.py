@@ -6,12 +6,12 @@ check finds is verified like what a model finds.
 A check is a module with `RULES`, the things it looks for, and `check`, which yields findings; `MODULES` lists it.
 """
 
-from holdfast.review.checks import dependencies, leftovers, secrets, unsafe_code, weakened_tests
+from holdfast.review.checks import change_shape, dependencies, leftovers, secrets, unsafe_code, weakened_tests
 from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import Diff
 from holdfast.review.findings import ReviewFindings, Sides
 
-MODULES = (secrets, weakened_tests, dependencies, unsafe_code, leftovers)
+MODULES = (secrets, weakened_tests, dependencies, unsafe_code, leftovers, change_shape)
 RULES: dict[str, ReviewRule] = {rule.name: rule for module in MODULES for rule in module.RULES}
 
 

@@ -36,9 +36,10 @@ class CheckInput:
         self.old, self.new = cache(versions.old), cache(versions.new)
         """The text of a path before and after the change; None if there is none."""
         self.tree = cache(self._parse)
-        self._units: dict[str, list[Unit]] = {}
+        self.units: dict[str, list[Unit]] = {}
+        """By path, in the order of the diff."""
         for unit in units:
-            self._units.setdefault(unit.path, []).append(unit)
+            self.units.setdefault(unit.path, []).append(unit)
 
     @cached_property
     def removed_texts(self) -> frozenset[str]:
@@ -59,7 +60,7 @@ class CheckInput:
                 yield file
 
     def has_tag(self, path: str, *tags: Tag) -> bool:
-        units = self._units.get(path, ())
+        units = self.units.get(path, ())
         return bool(units) and all(any(tag in unit.tags for tag in tags) for unit in units)
 
     def new_lines(self, file: FileChange) -> list[DiffLine]:
@@ -95,7 +96,7 @@ class CheckInput:
         evidence = redact("\n".join(line.text for line in lines)).split("\n") if lines else ()
         return Finding(
             id="",  # set when it is verified
-            unit=find_unit(self._units.get(file.path, ()), side, numbers[0]),
+            unit=find_unit(self.units.get(file.path, ()), side, numbers[0]),
             path=file.path,
             line=numbers[0],
             last_line=numbers[-1],
