@@ -250,3 +250,41 @@ def test_a_file_that_the_person_names_is_the_persons_own(root):
     found = resolved(root, WIDE, trusts=False, env={"HOLDFAST_CONFIG": "holdfast.toml"})
     assert found.permissions.mode == "auto"
     assert not any("by itself" in note for note in found.notes)
+
+
+HOOKED = """
+[[hooks.after_tool]]
+match = "Edit"
+command = "python3 check.py"
+"""
+
+
+def test_a_projects_hooks_run_only_when_trusted(root):
+    assert resolved(root, HOOKED, trusts=False).hooks == ()
+    assert (
+        "sets `hooks`, which a project may not do by itself" in resolved(root, HOOKED, trusts=False).notes[0]
+    )
+    assert [one.command for one in resolved(root, HOOKED, trusts=True).hooks] == ["python3 check.py"]
+    assert [one.command for one in resolved(root, HOOKED, trusts=False).hooks] == ["python3 check.py"]
+    assert resolved(root, HOOKED.replace("Edit", "*"), trusts=False).hooks == ()
+
+
+def test_trust_in_a_hook_ends_when_the_file_that_it_names_changes(root):
+    (root / "check.py").write_text("print()")
+    assert resolved(root, HOOKED, trusts=True).hooks
+    assert resolved(root, HOOKED, trusts=False).hooks
+    (root / "check.py").write_text("import os")
+    assert resolved(root, HOOKED, trusts=False).hooks == ()
+
+
+def test_hooks_of_a_file_that_the_person_names_need_no_trust(root):
+    assert resolved(root, HOOKED, trusts=False, env={"HOLDFAST_CONFIG": "holdfast.toml"}).hooks
+
+
+def test_hooks_of_the_persons_own_file_need_no_trust_and_come_first(root):
+    own = root.parent / "config" / "holdfast" / "holdfast.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[[hooks.stop]]\ncommand = "notify"\n')
+    assert [one.command for one in resolved(root, HOOKED, trusts=False).hooks] == ["notify"]
+    found = resolved(root, HOOKED).hooks
+    assert [(one.command, one.folder) for one in found] == [("notify", root), ("python3 check.py", root)]

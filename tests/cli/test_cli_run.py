@@ -412,3 +412,35 @@ def test_the_persons_own_file_counts_and_a_stranger_changes_nothing_of_it(root):
     assert (root / "all").exists()
     assert not (root / "clean").exists()
     assert "sets `permissions.allow`, `permissions.mode`, which a project may not do by itself" in done.err
+
+
+HOOKS = """
+[[hooks.before_tool]]
+match = "Edit|MultiEdit|Write"
+command = "echo '{\\"decision\\": \\"deny\\", \\"reason\\": \\"frozen\\"}'"
+[[hooks.prompt]]
+command = "if grep -q forbidden; then echo not that >&2; exit 2; fi"
+"""
+
+
+def test_a_projects_hooks_run_once_they_are_trusted(root):
+    (root / "holdfast.toml").write_text((root / "holdfast.toml").read_text() + HOOKS)
+    with serving(says(READ), says(EDIT), says("Done.")) as server:
+        done = here(server, "-p", "Print new.", "--mode", "edit")
+    assert "sets `hooks`, which a project may not do by itself" in done.err
+    assert "'new'" in (root / "main.py").read_text()
+    (root / "main.py").write_text("print('old')\n")
+    with serving(says(READ), says(EDIT), says("Done.")) as server:
+        done = here(server, "-p", "Print new.", "--mode", "edit", "--stream-json", "--trust")
+    (line,) = [line for line in done.lines if line["type"] == "hook"]
+    assert (line["is_failure"], line["text"].endswith(" denied Edit: frozen")) == (False, True)
+    assert "'old'" in (root / "main.py").read_text()
+
+
+def test_a_prompt_that_a_hook_blocks_has_an_exit_code_and_asks_no_model(root):
+    (root / "holdfast.toml").write_text((root / "holdfast.toml").read_text() + HOOKS)
+    with serving(says("Done.")) as server:
+        done = here(server, "-p", "Do what is forbidden.", "--trust")
+        assert bodies(server) == []
+    assert done.code == EXIT_CODES["blocked"]
+    assert "blocked the message: not that" in done.err

@@ -6,11 +6,11 @@ calls repeat, whether someone interrupts. Of an interrupted reply only its text 
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_t
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
 from holdfast.agents.message_queue import MessageQueue
 from holdfast.agents.model_choice import model_profile, named_model
-from holdfast.agents.model_requests import RequestSettings, run_unless_interrupted
+from holdfast.agents.model_requests import RequestSettings, run_unless_interrupted, running_loop
 from holdfast.agents.notices import (
     FoldMade,
     Notice,
@@ -31,7 +31,7 @@ from holdfast.agents.notices import (
     Watch,
     unwatched,
 )
-from holdfast.agents.outcomes import Ask, Stop
+from holdfast.agents.outcomes import Ask, Done, Stop
 from holdfast.agents.session_gate import Approve, FunctionApprover, SessionGate
 from holdfast.agents.tool_results import (
     DEFAULT_KEPT_DATA,
@@ -152,6 +152,8 @@ class Agent:
         self._repeats = RepeatGuard()
         self._kept_data = kept_data
         self._queue = MessageQueue()
+        self.before_end: Callable[[Done], Coroutine[Any, Any, None]] | None = None
+        """Awaited before a run ends by itself; the run goes on if it says something."""
 
     def _set_up_session(self) -> None:
         """Record this agent's prompt and tools, unless the session has them: another agent may have used it."""
@@ -257,6 +259,12 @@ class Agent:
             self.watch(notice)
         except Exception:
             _log.exception("the function given as `watch` failed at %s", type(notice).__name__)
+
+    async def hears_more(self, end: Done) -> bool:
+        """Record what was said meanwhile, also by `before_end`; whether there was anything."""
+        if self.before_end and not self._queue:
+            await run_unless_interrupted(self._interrupt, self.before_end(end))
+        return self.record_messages()
 
     def remind(self, text: str) -> None:
         self.session.record(UserSaid((Text(text),), "reminder"))
@@ -387,14 +395,6 @@ class Agent:
         await self.model.aclose()
         if self._summarizer is not self.model:
             await self._summarizer.aclose()
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop that runs in this thread."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _new_session(model: Model, entry: ModelEntry, system: str, store: Store | Path | str | None) -> Session:

@@ -8,19 +8,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
+from holdfast.agents.hooks import Hook
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.model_requests import RequestSettings
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.session_gate import SessionGate
+from holdfast.agents.session_hooks import CallHooks, SessionHooks
 from holdfast.agents.tool_results import DEFAULT_KEPT_DATA, KeptData
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
 from holdfast.session import Session
 from holdfast.store import Store
 from holdfast.tools.ask_user import NoAnswer, Responder
-from holdfast.tools.call import CallGate, CallSettings
+from holdfast.tools.call import CallSettings
 from holdfast.tools.checks.checkers import CheckSettings
 from holdfast.tools.permissions.gate import (
     Approver,
@@ -60,6 +63,9 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """Checks of the project after an edit, if any."""
     snapshots: Path | None = None
     skills: Path | None = None
+    hooks: tuple[Hook, ...] = ()
+    parent: str = ""
+    """The log of the agent that started this one, if another did."""
     compacts_in_background: bool = True
     watch: Watch = unwatched
 
@@ -82,27 +88,35 @@ def build_agent(
     tools: Iterable[Tool],
     workspace: Workspace,
     *,
-    gate: CallGate | None = None,
+    gate: SessionGate | None = None,
     budget: RunBudget | None = None,
     call_settings: CallSettings | None = None,
     kept_data: KeptData = DEFAULT_KEPT_DATA,
     watch: Watch | None = None,
 ) -> Agent:
-    """An agent with these tools. `watch` takes the place of the one in the configuration."""
-    return Agent(
+    """An agent with these tools, and with the hooks around its calls. `watch` takes the place of the one in the
+    configuration."""
+    watch = watch or config.watch
+    hooks = SessionHooks(config.hooks, session, config.root, watch, config.parent)
+    around = CallHooks(hooks, gate)
+    if hooks.has("after_tool"):
+        call_settings = replace(call_settings or CallSettings(), after_call=around.after)
+    agent = Agent(
         config.model,
         tools,
         session=session,
         workspace=workspace,
-        gate=gate,
+        gate=around.before if hooks.has("before_tool") else gate,
         request_settings=config.request_settings,
         summarizer=config.summarizer,
         compacts_in_background=config.compacts_in_background,
         budget=budget or RunBudget(config.limits),
         kept_data=kept_data,
         call_settings=call_settings,
-        watch=watch or config.watch,
+        watch=watch,
     )
+    around.remind = agent.remind
+    return agent
 
 
 def config_gate(config: AgentConfig, session: Session, workspace: Workspace, shell: Shell) -> SessionGate:

@@ -135,6 +135,8 @@ class KeptRules(Struct, frozen=True):
             is_own=bool(self.env.get("HOLDFAST_CONFIG")),
             permissions=config.permissions,
             servers=config.servers,
+            checks=config.checks,
+            hooks=config.hooks,
         )
 
     def _own_permissions(self) -> Mapping[str, object]:

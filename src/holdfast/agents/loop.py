@@ -5,7 +5,8 @@ Rule: whatever happens, the log is valid after every step, and the next run cont
 
 import asyncio
 
-from holdfast.agents.agent import Agent, RunInterrupted, running_loop
+from holdfast.agents.agent import Agent, RunInterrupted
+from holdfast.agents.model_requests import running_loop
 from holdfast.agents.outcomes import Ask, Compact, Continue, Done, End, Outcome, RunTools, Stop
 from holdfast.agents.tool_results import mark_uncertain_calls
 from holdfast.errors import ContextOverflow, InputError
@@ -42,7 +43,7 @@ async def run(agent: Agent, text: str = "") -> End:
                     outcome = await agent.run_tools(calls) or outcome
                 case Compact():
                     outcome = await agent.summarize() or outcome
-                case Done() if agent.record_messages():
+                case Done() if await agent.hears_more(outcome):
                     outcome = Continue("something was said meanwhile")
             if isinstance(outcome, Done | Ask | Stop):
                 return outcome

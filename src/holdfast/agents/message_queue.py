@@ -15,6 +15,9 @@ class MessageQueue:
         self._messages: list[tuple[UserSaid, ...]] = []
         """Each with the reminders that belong to it."""
 
+    def __bool__(self) -> bool:
+        return bool(self._messages)
+
     def add(self, text: str, reminders: Iterable[str], images: Iterable[Image] = ()) -> None:
         # No provider takes a blank message.
         parts: tuple[UserPart, ...] = (*([Text(text)] if text.strip() else []), *images)

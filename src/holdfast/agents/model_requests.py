@@ -59,3 +59,11 @@ async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, 
         if not doing.done():
             # Wait until the connection is closed, so that nothing arrives after the interruption.
             await cancel_task(doing, "a request to the model", SECONDS_TO_STOP)
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

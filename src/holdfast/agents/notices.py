@@ -63,6 +63,13 @@ class PicturesMentioned(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
+class HookReported(Struct, frozen=True):
+    """A hook said something or failed, in a sentence for the person."""
+
+    text: str
+    is_failure: bool = False
+
+
 class SubAgentNotice(Struct, frozen=True):
     """A notice of a sub-agent, with the call that it works for and its own log."""
 
@@ -84,6 +91,7 @@ Notice = (
     | Reminded
     | Warned
     | PicturesMentioned
+    | HookReported
     | SubAgentNotice
 )
 Watch = Callable[[Notice], None]

@@ -47,7 +47,7 @@ class Ask(Struct, frozen=True):
 
 
 RunStopReason = Literal[
-    "steps", "cost", "time", "loop", "empty", "interrupted", "overflow", "refused", "model"
+    "steps", "cost", "time", "loop", "empty", "interrupted", "overflow", "refused", "model", "blocked"
 ]
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.approved_rules import approved_rules
 from holdfast.agents.build import AgentConfig
+from holdfast.agents.hooks import Hook, parse_hooks
 from holdfast.agents.kept_rules import KeptRules
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import cache_prices, choose_model
@@ -54,6 +55,7 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     store: Path
     env: Mapping[str, str]
     mode: PermissionMode | None
+    hooks: tuple[Hook, ...] = ()
     is_local: bool
     """Whether the model answers on this machine, one request at a time."""
     notes: tuple[str, ...]
@@ -140,6 +142,7 @@ def resolve_config(
         store=store,
         env=env,
         mode=options.mode,
+        hooks=tuple(hook for layer in config.layers for hook in parse_hooks(layer.hooks, layer.where, root)),
         is_local=is_local,
         notes=(
             *([distrust] if distrust else []),
@@ -177,6 +180,7 @@ def make_agent_config(
         store=store,
         log=log,
         model=resolved.model,
+        hooks=resolved.hooks,
         request_settings=RequestSettings(
             entry=resolved.entry, max_tokens=resolved.profile.reply_room, effort=resolved.effort
         ),

@@ -63,7 +63,12 @@ class SessionGate:
         self._watch = watch
 
     async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        checked = await self.permission_gate.check(call, self._context(call, tool))
+        return await self.check(call, tool)
+
+    async def check(self, call: ToolCall, tool: Tool, *, asked_by_hook: str = "") -> ToolResult | None:
+        """A refusal, if there is one. With a reason in `asked_by_hook` a person is asked even about what is
+        allowed."""
+        checked = await self.permission_gate.check(call, self._context(call, tool), asked_by_hook)
         if checked.event:
             self._session.record(checked.event)
             if checked.event.decision == "pattern":

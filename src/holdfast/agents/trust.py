@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from holdfast.agents.hooks import hook_files
 from holdfast.config import Config, is_in_folder, merge_configs
 from holdfast.messages import Json
 
@@ -40,7 +41,7 @@ def apply_trust(config: Config, folder: Path, *, trusts: bool) -> tuple[Config, 
                 key: value for key, value in layer.permissions.items() if f"permissions.{key}" not in wide
             }
             checks = {key: value for key, value in layer.checks.items() if key != "commands"}
-            layers.append(replace(layer, permissions=kept, servers={}, checks=checks))
+            layers.append(replace(layer, permissions=kept, servers={}, checks=checks, hooks={}))
             named = ", ".join(f"`{name}`" for name in wide)
             notes.append(
                 f"{layer.where} sets {named}, which a project may not do by itself: look at it, then `--trust` it"
@@ -58,7 +59,11 @@ def widening(layer: Config, below: Mapping[str, Json]) -> dict[str, Json]:
         if _widens(key, value, below.get(key))
     }
     started = {"mcp.servers": layer.servers, "checks.commands": layer.checks.get("commands")}
-    return {**wide, **{key: value for key, value in started.items() if value}}
+    wide.update((key, value) for key, value in started.items() if value)
+    if layer.hooks:
+        # With the files that hooks name: whoever changes those changes what runs.
+        wide["hooks"] = [layer.hooks, hook_files(layer.hooks, Path(layer.where).parent)]
+    return wide
 
 
 def is_trusted(layer: Config, wide: Mapping[str, Json], folder: Path) -> bool:

@@ -14,7 +14,7 @@ from holdfast.agents.coding import traces
 from holdfast.agents.coding.coding_session import OpenedSession
 from holdfast.agents.coding.headless import RunResult
 from holdfast.agents.limits import Spent
-from holdfast.agents.notices import FoldMade, Notice, SummaryBegan, SummaryMade
+from holdfast.agents.notices import FoldMade, HookReported, Notice, SubAgentNotice, SummaryBegan, SummaryMade
 from holdfast.cli.streams import hint, note, printable, say, say_error, warn, write, write_json
 from holdfast.cli.telemetry import requested_provider
 from holdfast.errors import HoldfastError
@@ -130,6 +130,10 @@ def describe_notice(notice: Notice) -> str:
             return f"summarized {made.tokens_before:,} tokens to {made.tokens_after:,}"
         case RetryScheduled():
             return notice.sentence
+        case HookReported(text=text):
+            return printable(text)
+        case SubAgentNotice(notice=HookReported(text=text)):
+            return printable(f"sub-agent: {text}")
     return ""
 
 

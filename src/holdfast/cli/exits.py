@@ -31,6 +31,7 @@ EXIT_CODES = {
     "model": 16,
     "ask": 17,
     "schema": 18,
+    "blocked": 19,
     "interrupted": INTERRUPTED,
 }
 """Exit codes of `holdfast run`, by the outcome of the run."""

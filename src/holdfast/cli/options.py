@@ -154,7 +154,7 @@ permission_options = together(
         "--trust",
         "trusts",
         is_flag=True,
-        help="Trust the project's holdfast.toml, its rules and servers, as it is now.",
+        help="Trust the project's holdfast.toml, its rules, servers and hooks, as it is now.",
     ),
 )
 

@@ -17,8 +17,8 @@ DEFAULTS = ("default_profile", "default_model", "default_effort", "store")
 
 class Config(Struct, frozen=True):
     """What the files say. `profiles` are the settings each one changes, already in their types; `models`,
-    `permissions`, `checks` and `servers` (of `[mcp.servers]`) are tables as they are written, which the catalogue
-    of models and the tools read."""
+    `permissions`, `checks`, `servers` (of `[mcp.servers]`) and `hooks` are tables as they are written, which the
+    catalogue of models, the tools and the agents read."""
 
     where: str = ""
     """The file; of several, the project's."""
@@ -34,6 +34,8 @@ class Config(Struct, frozen=True):
     permissions: dict[str, Json] = field(default_factory=dict)
     servers: dict[str, Json] = field(default_factory=dict)
     checks: dict[str, Json] = field(default_factory=dict)
+    hooks: dict[str, Json] = field(default_factory=dict)
+    """Those of one file; of several, each has its own, since they run in its folder."""
     parts: tuple["Config", ...] = ()
     """The files that this is merged from, the weakest first; none if it is one file."""
 
@@ -109,6 +111,8 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
             config.permissions.update(_table(value, where, prefix + key))
         elif key == "checks":
             config.checks.update(_table(value, where, prefix + key))
+        elif key == "hooks":
+            config.hooks.update(_table(value, where, prefix + key))
         elif key == "mcp":
             for part, entry in _table(value, where, prefix + key).items():
                 if part != "servers":
@@ -130,7 +134,8 @@ def _table(value: Json, where: str, key: str) -> dict[str, Json]:
 
 def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:
     if key not in DEFAULTS:
-        raise _unknown(key, where, path, [*DEFAULTS, "profile", "models", "permissions", "mcp", "settings"])
+        tables = ("profile", "models", "permissions", "mcp", "hooks", "settings")
+        raise _unknown(key, where, path, [*DEFAULTS, *tables])
     if not isinstance(value, str):
         raise ConfigError(f"{where}: `{path}` should be text, found a {type(value).__name__}")
     if key in defaults:

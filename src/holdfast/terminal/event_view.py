@@ -12,6 +12,7 @@ from copy import copy
 from holdfast.agents.coding.own_command import OWN_COMMAND
 from holdfast.agents.notices import (
     FoldMade,
+    HookReported,
     Notice,
     PicturesMentioned,
     Replied,
@@ -115,6 +116,10 @@ def fold_note(fold: Folded) -> NotePiece:
     )
 
 
+def hook_note(text: str, *, is_failure: bool) -> NotePiece:
+    return NotePiece(one_line(text), "warning" if is_failure else "quiet")
+
+
 def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
     """The pieces of a session, from the entries on its path."""
     pieces: list[Piece] = []
@@ -137,6 +142,8 @@ def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
                 pieces.append(NotePiece(SUMMARIZED))
             case CompactionFailed(why=why):
                 pieces.append(NotePiece(f"no summary was written: {why}", "warning"))
+            case Noted(kind="hook", text=text, data=data):
+                pieces.append(hook_note(text, is_failure=bool(data.get("failure"))))
     return pieces
 
 
@@ -220,7 +227,11 @@ class EventView:
             case PicturesMentioned(notes=notes):
                 for note in notes:
                     self._display.add(NotePiece(note))
+            case HookReported():
+                self._display.add(hook_note(notice.text, is_failure=notice.is_failure))
             case SubAgentNotice():
+                if isinstance(told := innermost(notice), HookReported):
+                    self._display.add(hook_note(f"sub-agent: {told.text}", is_failure=told.is_failure))
                 self._show_task(notice)
 
     def wait(self, call: ToolCall, *, is_over: bool, task: str = "") -> None:

@@ -131,7 +131,7 @@ class AgentScreenSession:
         return self.coding.add_message(text).text
 
     def take_back(self, text: str) -> bool:
-        return self.coding.agent.take_back(text)
+        return self.coding.take_back(text)
 
     def has_read(self, texts: Sequence[str]) -> Sequence[bool]:
         items = self.coding.session.window.transcript.items[-RECENT:]

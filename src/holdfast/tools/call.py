@@ -31,6 +31,11 @@ CallGate = Callable[[ToolCall, Tool], Coroutine[Any, Any, ToolResult | None]]
 """**Contract:** asked once before each call, for one call at a time; a result or an exception is a refusal."""
 
 
+AfterCall = Callable[[ToolCall, ToolResult], Coroutine[Any, Any, None]]
+"""**Contract:** awaited after each call that was made, once the listener knows its result, before the calls that
+wait for it."""
+
+
 class CallStarted(Struct, frozen=True):
     call: ToolCall
 
@@ -83,7 +88,8 @@ report_news: ContextVar[Callable[[LiveOutput | JobEnded], None]] = ContextVar(
 class CallSettings(Struct, frozen=True):
     """`seconds` is how long a call may take; `seconds_by_tool` overrides it by name or pattern, 0 for no limit.
 
-    There is no limit for tools that keep time themselves, and for the one that waits for a person.
+    There is no limit for tools that keep time themselves, and for the one that waits for a person. `after_call`
+    follows each call.
     """
 
     parallel: int = 8
@@ -93,6 +99,7 @@ class CallSettings(Struct, frozen=True):
     )
     seconds_to_stop: float = 5.0
     breaker: BreakerRules = BreakerRules()
+    after_call: AfterCall | None = None
 
     def limit(self, tool: str) -> float | None:
         """Seconds that a call of this tool may take; the first matching name or pattern decides."""

@@ -168,14 +168,17 @@ class Toolbox:
             one.tell(CallStarted(one.call))
             report_news.set(lambda news: one.tell(CallReported(one.call, news)))
             answer = await self._guarded(tool, one.call)
-            self._finish(one, answer.result, self._clock() - started)
+            result = self._finish(one, answer.result, self._clock() - started)
             if answer.is_cancelled:
                 raise asyncio.CancelledError
+            if self.settings.after_call:
+                await self.settings.after_call(one.call, result)
 
-    def _finish(self, one: "_Running", result: ToolResult, seconds: float) -> None:
+    def _finish(self, one: "_Running", result: ToolResult, seconds: float) -> ToolResult:
         stats = {"seconds": round(seconds, 3)} | result.envelope.stats
         one.result = replace_surrogates(replace(result, envelope=replace(result.envelope, stats=stats)))
         one.tell(CallFinished(one.call, one.result, seconds))
+        return one.result
 
     async def _guarded(self, tool: Tool, call: ToolCall) -> CallAnswer:
         """A call behind the breaker of its tool."""

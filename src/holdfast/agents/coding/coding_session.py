@@ -24,16 +24,17 @@ from holdfast.agents.coding.environment import (
     environment_recap,
     environment_reminder,
 )
+from holdfast.agents.coding.hooked_messages import HookedMessages
 from holdfast.agents.coding.model_search import search_web
 from holdfast.agents.coding.own_command import run_own_command
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
 from holdfast.agents.loop import run
-from holdfast.agents.mentions import ResolvedPrompt, resolve_mentions
-from holdfast.agents.notices import FoldMade, Notice, PicturesMentioned, SubAgentNotice, Watch, unwatched
+from holdfast.agents.mentions import ResolvedPrompt
+from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice, Watch, unwatched
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.outcomes import End
+from holdfast.agents.outcomes import End, Stop
 from holdfast.agents.project_rules import parent_folders, read_rules, rule_changes
 from holdfast.agents.resolved_config import (
     ResolvedConfig,
@@ -42,6 +43,7 @@ from holdfast.agents.resolved_config import (
     resolve_config,
 )
 from holdfast.agents.session_gate import SessionGate
+from holdfast.agents.session_hooks import SessionHooks
 from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.events import Noted, SystemSet, ToolsSet
@@ -106,6 +108,10 @@ class CodingSession:
             call_settings=replace(usual, seconds_by_tool={TASK_TOOL: 0.0, **usual.seconds_by_tool}),
             watch=self._notice,
         )
+        hooks = SessionHooks(config.hooks, session, config.root, self._notice)
+        self._messages = HookedMessages(
+            hooks, self.agent, workspace, lambda: self.gate.mode, self._read_rules, self.watch
+        )
         self._restore()
 
     async def say(self, text: str, *attached: str, images: Sequence[Image] = ()) -> End:
@@ -113,29 +119,43 @@ class CodingSession:
         lines = await self._new_environment()
         is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
         ended = take_ended_jobs(self.tool_state.shell)
-        reminders = (*ended, *([environment_reminder(lines)] if lines and is_bound else []))
-        self.add_message(text, *reminders, images=images)
+        reminders = [environment_reminder(lines)] if lines and is_bound else []
+        if blocked := await self.hear(text, *ended, *reminders, images=images):
+            # It is told with the next message.
+            self._environment = ()
+            self.agent.say("", *ended)
+            return blocked
         for data in attached:
             self.agent.say(data)
         if lines and not is_bound:
             # After the message: a rewind to before it takes this back too.
             self.session.record(environment_recap(lines))
-        return await run(self.agent)
+        return await self._run()
 
     async def continue_run(self) -> End:
         """Continue from the log as it is, with nothing more said."""
+        await self._messages.all_heard()
         self._read_rules()
-        return await run(self.agent)
+        return await self._run()
 
-    def add_message(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> ResolvedPrompt:
+    async def _run(self) -> End:
+        self._messages.begin()
+        try:
+            return await run(self.agent)
+        finally:
+            await self._messages.all_heard()
+
+    async def hear(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> Stop | None:
+        """Take in what a person says, mentions resolved, unless a hook blocks it."""
+        return await self._messages.hear(text, *reminders, images=images)
+
+    def add_message(self, text: str) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
-        prompt = resolve_mentions(text, self.workspace, takes_images=self.agent.model_entry.images)
-        self._read_rules()
-        own = [prompt.reminder] if prompt.reminder else []
-        self.agent.say(prompt.text, *own, *reminders, images=(*images, *prompt.pictures))
-        if prompt.notes:
-            self.watch(PicturesMentioned(prompt.notes))
-        return prompt
+        return self._messages.add(text)
+
+    def take_back(self, text: str) -> bool:
+        """Take back the newest message with this text; False if the model was told it already."""
+        return self._messages.take_back(text)
 
     async def run_own_command(self, command: str, listener: CallListener | None = None) -> ToolResult:
         """Run a command of the person, and tell the model of it with the next request."""
@@ -208,6 +228,7 @@ class CodingSession:
 
     async def aclose(self) -> None:
         try:
+            await self._messages.all_heard()
             for job in self.tool_state.shell.background:
                 # For the session that is resumed from the log.
                 said = ENDED_WITH_SESSION.format(job.id)

@@ -247,8 +247,8 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
 
 async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, Json, str]:
     """The end, the value of an answer that fits its schema, and what is wrong with one that does not."""
-    if request.prompt:
-        coding.add_message(request.prompt)
+    if request.prompt and (blocked := await coding.hear(request.prompt)):
+        return blocked, None, ""
     if request.data:
         # Said separately from the prompt: an `@` in data is no mention.
         coding.agent.say(f"<stdin>\n{request.data}\n</stdin>")

@@ -146,6 +146,7 @@ class SubAgent:
             summarizer=None,
             compacts_in_background=False,
             limits=limits,
+            parent=parent.session.log.id,
             permissions=permissions.permissions,
             approver=_SerialApprover(
                 permissions.approver,

@@ -13,6 +13,7 @@ import msgspec
 from holdfast.agents.coding.headless import RunResult
 from holdfast.agents.notices import (
     FoldMade,
+    HookReported,
     Notice,
     Reminded,
     Replied,
@@ -55,6 +56,8 @@ def notice_line(notice: Notice) -> JsonLine | None:
             return {"type": "retry", "seconds": seconds, "reason": reason}
         case Reminded(text=text):
             return {"type": "reminder", "text": text}
+        case HookReported(text=text, is_failure=is_failure):
+            return {"type": "hook", "text": text, "is_failure": is_failure}
     return _context_line(notice)
 
 

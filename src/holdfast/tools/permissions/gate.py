@@ -144,7 +144,8 @@ class PermissionGate:
         elif event.decision == "deny" and call:
             self._denied_calls[session_scope(call)] = event.reason or "-"
 
-    async def check(self, call: ToolCall, context: CallContext) -> GateResult:
+    async def check(self, call: ToolCall, context: CallContext, asked_by_hook: str = "") -> GateResult:
+        """With a reason in `asked_by_hook` even an allowed call is asked about, and no rule is offered."""
         decision = decide(call, self.mode, self.permissions, context)
         earlier = self._earlier(call)
         if earlier and (earlier.decision == "deny" or decision.verdict != "deny"):
@@ -157,15 +158,16 @@ class PermissionGate:
         if decision.verdict == "deny":
             event = ApprovalGiven(call.id, "deny", decision.rule or BUILT_IN, decision.reason)
             return GateResult(_denial(call, decision), event)
-        if decision.verdict == "allow" or same in self._approved_calls:
+        if not asked_by_hook and (decision.verdict == "allow" or same in self._approved_calls):
             return GateResult(access=decision.access)
+        offered = () if asked_by_hook else decision.offered_rules
         question = ApprovalQuestion(
             call,
-            _with_reason(decision.reason, call),
-            decision.offered_rules,
+            _with_reason(asked_by_hook or decision.reason, call),
+            offered,
             same,
             self._denied_calls.get(same, ""),
-            self.keeper.places(decision.offered_rules) if decision.offered_rules else (),
+            self.keeper.places(offered) if offered else (),
         )
         answer = await self.approver.approve(question)
         by_policy = UNATTENDED if answer.by == "policy" else ""
