@@ -54,3 +54,12 @@ def test_a_sub_agent_thinks_as_much_as_its_parent_now_or_as_it_is_told(setup):
     run(coding, "/effort low")
     say(coding, "Go.")
     assert efforts_sent(coding) == ["low", "low", "low", "max", "low"]
+
+
+def test_an_own_command_thinks_as_much_as_it_says_once(setup):
+    folder = setup.root / ".holdfast" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "deep.md").write_text("---\neffort: max\n---\nThink.")
+    coding = setup.open("One.", "Two.", request_settings=RequestSettings(entry=ENTRY))
+    say(coding, run(coding, "/deep").say, "Again.")
+    assert efforts_sent(coding) == ["max", "high"]

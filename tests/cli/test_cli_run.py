@@ -444,3 +444,19 @@ def test_a_prompt_that_a_hook_blocks_has_an_exit_code_and_asks_no_model(root):
         assert bodies(server) == []
     assert done.code == EXIT_CODES["blocked"]
     assert "blocked the message: not that" in done.err
+
+
+def test_an_own_command_is_what_is_said(root):
+    folder = root / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "look.md").write_text("---\ndescription: Look\n---\nLook at @$1 and say why.\n")
+    (folder / "model.md").write_text("Never used.")
+    with serving(says("Fine."), says("Fine.")) as server:
+        done = here(server, "-p", "/look main.py")
+        here(server, "-p", "/usr/bin/look main.py")
+        sent = [body["messages"] for body in bodies(server)]
+    assert done.code == 0
+    assert sent[0][1]["content"] == "Look at @main.py and say why."
+    assert "You must read them with Read" in sent[0][2]["content"]
+    assert "`/model` is built in, so the file is not used" in done.err
+    assert sent[1][1]["content"] == "/usr/bin/look main.py"

@@ -58,6 +58,7 @@ class Terminal:
         self.request_settings = request_settings or RequestSettings()
         self.mode = mode
         self.config = config
+        self.hooks = ()
         self.coding = None
         self.targets = []
         self.app = AgentApp(
@@ -86,6 +87,7 @@ class Terminal:
                 mode=self.mode,
                 responder=responder,
                 watch=watch,
+                hooks=self.hooks,
                 snapshots=self.folder / "snapshots",
                 **self.config,
             )

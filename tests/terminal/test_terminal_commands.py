@@ -3,11 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
+from holdfast.agents.hooks import Hook
 from holdfast.agents.options import AgentOptions
 from holdfast.errors import NotFound
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.app import AgentApp
+from holdfast.terminal.candidates import find_query
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, UserPiece
 from support.last_message import last_message
 from support.terminal_session import Terminal, call, driven, repository
@@ -196,3 +198,50 @@ def test_a_path_at_the_beginning_is_no_command(tmp_path):
 
     driven(work())
     assert [joined_text(e.parts) for e in terminal.events(UserSaid)] == ["/usr/bin/env is a path"]
+
+
+def test_an_own_command_is_offered_with_its_file_and_said(tmp_path):
+    terminal = Terminal(tmp_path, "Looked.")
+    folder = terminal.root / ".claude" / "commands" / "code"
+    folder.mkdir(parents=True)
+    (folder / "look.md").write_text(
+        "---\ndescription: Look at a | file\nargument-hint: FILE\n---\nLook at $1.\n"
+    )
+
+    async def work():
+        async with terminal.app.run_test(size=(120, 40)) as pilot:
+            await terminal.ready(pilot)
+            offered = terminal.app._offer(find_query("/code:l"))
+            assert [(one.text, one.about) for one in offered] == [
+                ("/code:look", "Look at a | file (.claude/commands/code/look.md)")
+            ]
+            await terminal.say(pilot, "/help")
+            assert (
+                "| `/code:look FILE` | Look at a \\| file (.claude/commands/code/look.md) |"
+                in notes(terminal)[-1]
+            )
+            await terminal.say(pilot, "/code:look main.py")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert [joined_text(event.parts) for event in terminal.events(UserSaid)][:1] == ["Look at main.py."]
+
+
+def test_what_a_hook_does_is_a_line_on_the_screen_also_after_a_resume(tmp_path):
+    terminal = Terminal(tmp_path, [READ], "Looked.")
+    terminal.hooks = (Hook("before_tool", "echo not here >&2; exit 2", terminal.root),)
+
+    async def work():
+        async with terminal.app.run_test(size=(120, 40)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Look.")
+            await terminal.idle(pilot)
+            told = "the hook `echo not here >&2; exit 2` denied Read: not here"
+            assert told in notes(terminal)
+            assert told in [
+                piece.text
+                for piece in terminal.app.conversation.session.earlier()
+                if isinstance(piece, NotePiece)
+            ]
+
+    driven(work())

@@ -63,6 +63,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """Checks of the project after an edit, if any."""
     snapshots: Path | None = None
     skills: Path | None = None
+    own_folders: tuple[Path, ...] = ()
+    """Where the person's own commands and sub-agents are, in folders of these names."""
     hooks: tuple[Hook, ...] = ()
     parent: str = ""
     """The log of the agent that started this one, if another did."""

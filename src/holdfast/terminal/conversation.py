@@ -18,7 +18,7 @@ from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.first_frame import LOADING
 from holdfast.terminal.interface import NotePiece, OpenSession, ScreenSession, SessionDisplay, Tone, UserPiece
 
-_COMMAND = re.compile(r"/([a-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/([a-z][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
 _TONES: dict[str, Tone] = {"interrupted": "quiet", "model": "error", "overflow": "error", "empty": "error"}
 
 OWN = (
@@ -176,7 +176,10 @@ class Conversation:
         if name in ("exit", "quit"):
             self._view.action_leave()
         elif name == "help" and not argument:
-            rows = "\n".join(f"| `{usage.replace('|', PIPE)}` | {about} |" for usage, about in self.listed())
+            rows = "\n".join(
+                f"| `{usage.replace('|', PIPE)}` | {about.replace('|', PIPE)} |"
+                for usage, about in self.listed()
+            )
             self._view.add(NotePiece(f"{HELP}{rows}\n", "plain", is_markdown=True))
         elif self._is_running and self.session and not self.session.waits(name):
             self._view.work(self._run_meanwhile(line))

@@ -11,7 +11,13 @@ from typing import get_args
 
 from holdfast.agents.coding.coding_session import OpenedSession, open_coding_session
 from holdfast.agents.coding.task import WaitingSubAgent, waiting_sub_agent
-from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
+from holdfast.agents.commands import (
+    COMMANDS,
+    listed_commands,
+    note_init_offer,
+    offers_init,
+    run_command,
+)
 from holdfast.agents.commands.cost import lookup_for
 from holdfast.agents.limits import Spent
 from holdfast.agents.model_choice import NoModel
@@ -119,7 +125,7 @@ class AgentScreenSession:
         return tuple(TodoLine(todo.content, todo.status) for todo in self.coding.tool_state.todos.written)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        return [(command.usage, command.about) for command in COMMANDS.values()]
+        return listed_commands(self.coding)
 
     async def say(self, text: str) -> End:
         # Whatever is recorded is searched for secrets. Loading that takes seconds on a busy machine, and the screen

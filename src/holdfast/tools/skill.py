@@ -38,9 +38,9 @@ class FilledTextTooLong(ValueError):
     """The filled text would be longer than `LONGEST_TEXT`."""
 
 
-def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: str) -> str:
-    """The text with its placeholders filled; arguments that no placeholder used are added below. Raises
-    `FilledTextTooLong`."""
+def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: str, first: int = 0) -> str:
+    """The text with its placeholders filled; arguments that no placeholder used are added below. `$` and `first`
+    is the first argument. Raises `FilledTextTooLong`."""
     try:
         given = shlex.split(arguments)
     except ValueError:  # A quote is not closed.
@@ -66,12 +66,13 @@ def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: s
             return found[0][1:]
         if found[5]:
             return folder if found[5].endswith("SKILL_DIR") else found[0]
-        number = found[2] or found[4]
-        if number and int(number) >= len(given):
+        number = int(found[2] or found[4] or 0) - (first if found[4] else 0)
+        is_numbered = bool(found[2] or found[4])
+        if is_numbered and not 0 <= number < len(given):
             return found[0]
         used = True
-        if number:
-            return given[int(number)]
+        if is_numbered:
+            return given[number]
         return arguments if found[3] else named[found[6]]
 
     filled = pattern.sub(bounded, text)
@@ -87,7 +88,7 @@ SHORTEST = 24
 MOST_FILES = 40
 MOST_LOOKED_AT = 2_000
 
-_COMMAND = re.compile(r"!`[^`\n]+`")
+INLINE_COMMAND = re.compile(r"!`[^`\n]+`")
 
 
 class SkillArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -181,7 +182,7 @@ def _about(skill: Skill, files: list[str], is_cut: bool) -> list[str]:
         lines.append(f"Files that belong to it: {', '.join(files[:MOST_FILES])}{rest}")
     if skill.allowed_tools:
         lines.append(f"Tools it is written for: {', '.join(skill.allowed_tools)}")
-    if _COMMAND.search(skill.body):
+    if INLINE_COMMAND.search(skill.body):
         lines.append("Commands written as !`…` were not run; run them yourself where you need their output.")
     return lines
 

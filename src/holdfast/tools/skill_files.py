@@ -11,8 +11,9 @@ and `1.0` into values that are not text, and knows references that no head needs
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ from holdfast.tools.envelope import ToolError
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
 
+T = TypeVar("T")
 FENCE = "---"
 
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|$)")
@@ -263,8 +265,14 @@ def _files(folder: Path) -> Iterator[tuple[Path, _Mark]]:
 
 def _read(path: Path, within: Path | None) -> Skill | str:
     """A skill, or a warning why it cannot be read."""
+    found = read_checked(path, lambda: _skill(path, parse_document(open_text(path, within)), within))
+    return f"{found}; the skill is left out" if isinstance(found, str) else found
+
+
+def read_checked(path: Path, read: Callable[[], T]) -> T | str:
+    """What is read, or a sentence that says what is wrong with the file."""
     try:
-        return _skill(path, parse_document(_text(path, within)), within)
+        return read()
     except FrontmatterError as error:
         trouble = f", line {error.line}: {error}"
     except UnicodeDecodeError as error:
@@ -273,10 +281,11 @@ def _read(path: Path, within: Path | None) -> Skill | str:
         trouble = f": {error.message}"
     except OSError as error:
         trouble = f": {error}"
-    return f"{printable_path(str(path))}{trouble}; the skill is left out"
+    return f"{printable_path(str(path))}{trouble}"
 
 
-def _text(path: Path, within: Path | None) -> str:
+def open_text(path: Path, within: Path | None) -> str:
+    """The text of a file that must stay inside a root, if one is given."""
     # Without a root to stay inside, links are resolved first and the folder itself is the root.
     real = path if within else path.resolve(strict=True)
     with Workspace([within or real.parent]).open_file(str(real)) as opened:
@@ -290,27 +299,25 @@ def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
     if not is_name(name):
         rule = f"1 to {LONGEST_NAME} lowercase letters, digits and single hyphens"
         raise FrontmatterError(document.field("name").line, f"the name `{name[:80]}` does not fit: {rule}")
-    description = " ".join(read_text(document.field("description")).split()) or _first_paragraph(
-        document.body
-    )
+    description = " ".join(read_text(document.field("description")).split()) or first_paragraph(document.body)
     if not description:
         raise FrontmatterError(1, "there is no `description`")
     for_people = read_text(document.field("disable-model-invocation"))
     return Skill(
         name=name,
-        description=_in_one_line(description)[:LONGEST_DESCRIPTION],
+        description=in_one_line(description)[:LONGEST_DESCRIPTION],
         path=path,
         body=document.body,
         argument_names=tuple(read_texts(document.field("arguments"))[:MOST_ARGUMENTS]),
         # `argument-hint: [file] [lines]` looks like a list but is meant literally.
-        argument_hint=_in_one_line(document.field("argument-hint").first)[:200],
+        argument_hint=in_one_line(document.field("argument-hint").first)[:200],
         allowed_tools=tuple(read_texts(document.field("allowed-tools"))),
         is_for_people_only=for_people.lower() in ("true", "yes", "on"),
         within=within,
     )
 
 
-def _in_one_line(text: str) -> str:
+def in_one_line(text: str) -> str:
     """Invisible characters could forge lines, or tell a model what no person reads."""
     return "".join(character for character in text if character.isprintable())
 
@@ -320,7 +327,7 @@ def is_name(name: str) -> bool:
     return has_letters and name == name.lower() and len(name) <= LONGEST_NAME
 
 
-def _first_paragraph(body: str) -> str:
+def first_paragraph(body: str) -> str:
     """The first text below the head that is not a heading, in one line."""
     for block in body.split("\n\n"):
         rows = [row.strip() for row in block.splitlines() if row.strip() and not row.lstrip().startswith("#")]

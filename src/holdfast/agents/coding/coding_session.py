@@ -27,6 +27,7 @@ from holdfast.agents.coding.environment import (
 from holdfast.agents.coding.hooked_messages import HookedMessages
 from holdfast.agents.coding.model_search import search_web
 from holdfast.agents.coding.own_command import run_own_command
+from holdfast.agents.coding.own_commands import OwnCommands
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -36,6 +37,7 @@ from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice, Watch, unw
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End, Stop
 from holdfast.agents.project_rules import parent_folders, read_rules, rule_changes
+from holdfast.agents.prompt_files import prompt_folders
 from holdfast.agents.resolved_config import (
     ResolvedConfig,
     configured_servers,
@@ -46,6 +48,7 @@ from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.session_hooks import SessionHooks
 from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
 from holdfast.agents.viewer_process import ViewerProcess
+from holdfast.effort import Effort
 from holdfast.events import Noted, SystemSet, ToolsSet
 from holdfast.messages import Image, Json
 from holdfast.models.model import Model
@@ -85,6 +88,9 @@ class CodingSession:
         """Ends the command of the person that runs."""
         self.viewer: ViewerProcess | None = None
         """The page of this session, once a person has asked for it."""
+        self.own_commands = OwnCommands(prompt_folders(config.root, config.own_folders, "commands"))
+        self.effort_once: Effort | None = None
+        """How much to think in the next run only, as an own command says."""
         self.session = session = open_log_session(config, SYSTEM_PROMPT)
         skills = load_skills(config.root, config.skills)
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
@@ -140,9 +146,14 @@ class CodingSession:
 
     async def _run(self) -> End:
         self._messages.begin()
+        usual, once = self.agent.effort, self.effort_once
+        if once:
+            self.agent.effort = once
         try:
             return await run(self.agent)
         finally:
+            if once:
+                self.agent.effort, self.effort_once = usual, None
             await self._messages.all_heard()
 
     async def hear(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> Stop | None:
@@ -335,6 +346,7 @@ async def open_coding_session(
             more_tools=tuple(mcp.tools()),
             tasks=tasks or TaskSettings(),
             skills=config_folder(env) / "skills",
+            own_folders=(config_folder(env), Path.home() / ".claude"),
         )
         session = await asyncio.to_thread(CodingSession, config)
         stack.push_async_callback(session.aclose)
@@ -345,6 +357,7 @@ async def open_coding_session(
         for name in mcp.starting
     ]
     notes = (*log_notes, *resolved.notes, *_troubles(mcp), *waiting, *session.tool_state.skills.warnings)
+    notes = (*notes, *session.own_commands.warnings)
     return OpenedSession(session, notes, close, lambda: _troubles(mcp, known))
 
 

@@ -247,8 +247,13 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
 
 async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, Json, str]:
     """The end, the value of an answer that fits its schema, and what is wrong with one that does not."""
-    if request.prompt and (blocked := await coding.hear(request.prompt)):
-        return blocked, None, ""
+    if request.prompt:
+        text = request.prompt
+        if own := coding.own_commands.parse(text):
+            command, arguments = own
+            text, coding.effort_once = command.expand(arguments), command.effort
+        if blocked := await coding.hear(text):
+            return blocked, None, ""
     if request.data:
         # Said separately from the prompt: an `@` in data is no mention.
         coding.agent.say(f"<stdin>\n{request.data}\n</stdin>")

@@ -4,6 +4,7 @@ Rule: a command is one value in a module of its own or of its theme, and one lin
 """
 
 from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.coding.own_commands import OwnCommand
 from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.compact import COMPACT
 from holdfast.agents.commands.context import CONTEXT
@@ -25,7 +26,15 @@ from holdfast.agents.commands.view import VIEW
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.errors import InputError, suggest
 
-__all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
+__all__ = [
+    "COMMANDS",
+    "CommandAnswer",
+    "SlashCommand",
+    "listed_commands",
+    "note_init_offer",
+    "offers_init",
+    "run_command",
+]
 
 _LISTED = (
     *(
@@ -50,27 +59,52 @@ _LISTED = (
 COMMANDS: dict[str, SlashCommand] = {command.name: command for command in _LISTED}
 
 
-async def _run_help(_coding: CodingSession, argument: str) -> CommandAnswer:
+async def _run_help(coding: CodingSession, argument: str) -> CommandAnswer:
     """The commands, or how one of them is used: what the commands say of themselves."""
     if not argument:
-        rows = ([code(one.usage), one.about] for one in COMMANDS.values())
+        rows = ([code(usage), about] for usage, about in listed_commands(coding))
         return CommandAnswer(table(["command", "what it does"], rows))
-    command = _find_command(argument.removeprefix("/"))
+    if own := coding.own_commands.parse(f"/{argument.removeprefix('/')}"):
+        return CommandAnswer(joined(f"{code(own[0].usage)}: {own[0].about}", f"From {code(own[0].shown)}."))
+    command = _find_command(coding, argument.removeprefix("/"))
     return CommandAnswer(joined(f"{code(command.usage)}: {command.about}.", command.more))
 
 
 COMMANDS["help"] = SlashCommand("help", "/help [COMMAND]", "list the commands", _run_help)
 
 
-def _find_command(name: str) -> SlashCommand:
+def listed_commands(coding: CodingSession) -> list[tuple[str, str]]:
+    """How each command is typed and what it does; own commands with the file that they are from."""
+    coding.own_commands.refresh()
+    own = coding.own_commands.by_name.values()
+    return [
+        *((one.usage, one.about) for one in COMMANDS.values()),
+        *((one.usage, f"{one.about} ({one.shown})") for one in own),
+    ]
+
+
+def _find_command(coding: CodingSession, name: str) -> SlashCommand:
     found = COMMANDS.get(name.lower())
     if found is None:
-        hint = suggest(name.lower(), COMMANDS, prefix="/", more="`/help` lists all")
+        known = (*COMMANDS, *coding.own_commands.by_name)
+        hint = suggest(name.lower(), known, prefix="/", more="`/help` lists all")
         raise InputError(f"there is no command `/{name}`", hint=hint)
     return found
 
 
+def _start_own(coding: CodingSession, command: OwnCommand, arguments: str) -> CommandAnswer:
+    text = command.expand(arguments)
+    coding.effort_once = command.effort
+    model = "" if command.model in ("", "inherit") else command.model
+    note = (
+        f"{code(command.shown)} names the model {code(model)}; this session keeps its own, `/model` switches."
+    )
+    return CommandAnswer(note if model else "", say=text)
+
+
 async def run_command(coding: CodingSession, line: str) -> CommandAnswer:
     """Run a line such as `/rewind 3 session`. Raises a `HoldfastError` if it cannot be done."""
+    if own := coding.own_commands.parse(line):
+        return _start_own(coding, *own)
     name, _, argument = line.strip().removeprefix("/").partition(" ")
-    return await _find_command(name).run(coding, argument.strip())
+    return await _find_command(coding, name).run(coding, argument.strip())
