@@ -49,7 +49,7 @@ def prompt_folders(
 
 
 def read_prompt_files(folders: Sequence[PromptFolder]) -> tuple[list[PromptFile], list[str]]:
-    """The files, by name, and warnings about those that cannot be read."""
+    """The files in the order of their folders, and warnings about those that cannot be read."""
     found: dict[str, PromptFile] = {}
     warnings: list[str] = []
     for folder in folders:
@@ -66,7 +66,7 @@ def read_prompt_files(folders: Sequence[PromptFolder]) -> tuple[list[PromptFile]
                 warnings.append(f"{read}; the file is left out")
             else:
                 found[name] = PromptFile(name, path, _shown(path, folder.within), read)
-    return sorted(found.values(), key=lambda one: one.name), warnings
+    return list(found.values()), warnings
 
 
 def _document(path: Path, within: Path | None) -> SkillDocument:

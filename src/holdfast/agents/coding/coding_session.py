@@ -28,6 +28,7 @@ from holdfast.agents.coding.hooked_messages import HookedMessages
 from holdfast.agents.coding.model_search import search_web
 from holdfast.agents.coding.own_command import run_own_command
 from holdfast.agents.coding.own_commands import OwnCommands
+from holdfast.agents.coding.own_sub_agents import load_sub_agents
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget, TaskSettings
@@ -89,6 +90,7 @@ class CodingSession:
         self.viewer: ViewerProcess | None = None
         """The page of this session, once a person has asked for it."""
         self.own_commands = OwnCommands(prompt_folders(config.root, config.own_folders, "commands"))
+        self.sub_agents = load_sub_agents(prompt_folders(config.root, config.own_folders, "agents"))
         self.effort_once: Effort | None = None
         """How much to think in the next run only, as an own command says."""
         self.session = session = open_log_session(config, SYSTEM_PROMPT)
@@ -102,6 +104,7 @@ class CodingSession:
             *(config, session, workspace, state, gate, budget, self._notice),
             lambda: self.agent.effort,
             config.tasks,
+            self.sub_agents,
         )
         self.agent = build_agent(
             config,
@@ -357,7 +360,7 @@ async def open_coding_session(
         for name in mcp.starting
     ]
     notes = (*log_notes, *resolved.notes, *_troubles(mcp), *waiting, *session.tool_state.skills.warnings)
-    notes = (*notes, *session.own_commands.warnings)
+    notes = (*notes, *session.own_commands.warnings, *session.sub_agents.warnings)
     return OpenedSession(session, notes, close, lambda: _troubles(mcp, known))
 
 

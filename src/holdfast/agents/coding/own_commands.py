@@ -84,7 +84,7 @@ class OwnCommands:
     def refresh(self) -> None:
         files, warnings = read_prompt_files(self._folders)
         self.by_name = {}
-        for file in files:
+        for file in sorted(files, key=lambda file: file.name):
             if file.name in BUILT_IN:
                 warnings.append(f"{file.shown}: `/{file.name}` is built in, so the file is not used")
                 continue

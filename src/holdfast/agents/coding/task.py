@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
 from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
+from holdfast.agents.coding.own_sub_agents import SubAgentKind, SubAgentKinds
 from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
@@ -58,6 +59,14 @@ class TaskArguments(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
+class KindTaskArguments(TaskArguments, frozen=True, forbid_unknown_fields=True):
+    """Where a person or a project has kinds of sub-agents of their own."""
+
+    subagent_type: Annotated[
+        str, Meta(description="One of the kinds listed above; without it, a general sub-agent.")
+    ] = ""
+
+
 class ParentAgent(Struct, frozen=True):
     """What a sub-agent needs of the agent that calls it, and how far it may go."""
 
@@ -71,6 +80,14 @@ class ParentAgent(Struct, frozen=True):
     effort: Callable[[], Effort]
     """How much the agent itself thinks now."""
     settings: TaskSettings = TaskSettings()
+    kinds: SubAgentKinds = SubAgentKinds({})
+
+    def kind(self, arguments: TaskArguments) -> SubAgentKind | None:
+        name = arguments.subagent_type if isinstance(arguments, KindTaskArguments) else ""
+        if name and name not in self.kinds.by_name:
+            known = f"There are: {', '.join(self.kinds.by_name)}"
+            raise ToolError("NOT_FOUND", f"there is no kind of sub-agent `{name[:80]}`", hint=known)
+        return self.kinds.by_name.get(name)
 
     def charge(self, usage: Usage | None, log: str) -> None:
         """Spend what a sub-agent spent: for each request at once, since prices depend on its size."""
@@ -116,7 +133,11 @@ def task_tool(parent: ParentAgent) -> Tool:
             agent = await asyncio.to_thread(SubAgent, arguments, parent, asking)
             return await agent.run()
 
-    return TypedTool(TASK_TOOL, TaskArguments, prompt_beside(__file__), work, is_read_only=True)
+    prompt = prompt_beside(__file__)
+    if not parent.kinds.by_name:
+        return TypedTool(TASK_TOOL, TaskArguments, prompt, work, is_read_only=True)
+    prompt = f"{prompt}\n\n{parent.kinds.describe(ACTING)}"
+    return TypedTool(TASK_TOOL, KindTaskArguments, prompt, work, is_read_only=True)
 
 
 class SubAgent:
@@ -126,6 +147,7 @@ class SubAgent:
         self._parent = parent
         self._arguments = arguments
         self._call = current_call.get()
+        self._kind = kind = parent.kind(arguments)
         permissions = parent.gate.permission_gate
         limits = parent.limits()
         self.log = begin_session(
@@ -135,14 +157,16 @@ class SubAgent:
             model=parent.config.model.name,
             redact=parent.config.profile.redact,
             source=TASK_SOURCE,
-            meta={PARENT: parent.session.log.id, "call": self._call},
+            meta={PARENT: parent.session.log.id, "call": self._call, **({"kind": kind.name} if kind else {})},
         )
         asked = parent.config.request_settings
         # Permissions of its own: the ids of its calls belong to another log, and so do the approvals.
         config = replace(
             parent.config,
             log=self.log,
-            request_settings=replace(asked, effort=arguments.effort or parent.effort()),
+            request_settings=replace(
+                asked, effort=arguments.effort or (kind and kind.effort) or parent.effort()
+            ),
             summarizer=None,
             compacts_in_background=False,
             limits=limits,
@@ -156,19 +180,22 @@ class SubAgent:
             mode=permissions.mode,
             watch=self._notice,
         )
-        self._session = session = open_log_session(config, SUB_AGENT_PROMPT)
+        self._session = session = open_log_session(
+            config, f"{SUB_AGENT_PROMPT}\n\n{kind.prompt}" if kind else SUB_AGENT_PROMPT
+        )
         self._tool_state = state = new_tool_state(
             config, session, snapshots=parent.tool_state.files.snapshots
         )
         gate = config_gate(config, session, parent.workspace, state.shell)
         budget = RunBudget(limits)
         tools = self._tools()
-        if (depth := parent.settings.depth - 1) > 0:
+        if (depth := parent.settings.depth - 1) > 0 and self._may_have(TASK_TOOL):
             inner = replace(parent.settings, depth=depth)
             below = ParentAgent(
                 *(config, session, parent.workspace, state, gate, budget, self._notice),
                 lambda: self._agent.effort,
                 inner,
+                parent.kinds,
             )
             tools.append(task_tool(below))
         self._agent = build_agent(config, session, tools, parent.workspace, gate=gate, budget=budget)
@@ -211,10 +238,12 @@ class SubAgent:
     def _tools(self) -> list[Tool]:
         state = self._tool_state
         reading = state.read_only_tools()
-        if not self._arguments.writes:
-            return reading
-        allowed = ACTING | {tool.name for tool in reading}
-        return [tool for tool in state.tools(NoAnswer()) if tool.name in allowed]
+        allowed = {tool.name for tool in reading} | (ACTING if self._arguments.writes else set())
+        tools = [tool for tool in state.tools(NoAnswer()) if tool.name in allowed]
+        return [tool for tool in tools if self._may_have(tool.name)]
+
+    def _may_have(self, tool: str) -> bool:
+        return self._kind is None or self._kind.has(tool)
 
     def _notice(self, notice: Notice) -> None:
         match innermost(notice):
