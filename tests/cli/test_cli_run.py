@@ -460,3 +460,23 @@ def test_an_own_command_is_what_is_said(root):
     assert "You must read them with Read" in sent[0][2]["content"]
     assert "`/model` is built in, so the file is not used" in done.err
     assert sent[1][1]["content"] == "/usr/bin/look main.py"
+
+
+@pytest.mark.parametrize(("model", "asked"), [("house/small", "small"), ("sonnet", "test")])
+def test_a_kind_of_sub_agent_may_have_a_model_of_the_catalogue(root, model, asked):
+    folder = root / ".claude" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "scout.md").write_text(f"---\ndescription: Looks.\nmodel: {model}\n---\nYou are a scout.\n")
+    task = call("Task", "t", description="look", prompt="Look.", subagent_type="scout")
+    with serving(says(task), says("It is old."), says("Done.")) as server:
+        more = (
+            f'[models."house/small"]\nurl = "{server.openai_url}"\nprice = {{ input = 9.0, output = 9.0 }}\n'
+        )
+        (root / "holdfast.toml").write_text((root / "holdfast.toml").read_text() + more)
+        done = here(server, "-p", "What is it?", "--json")
+        sent = bodies(server)
+    assert [body["model"] for body in sent] == ["test", asked, "test"]
+    assert sent[1]["messages"][0]["content"].endswith("You are a scout.")
+    dear, usual = 9.0 * 1_240 / 1e6, (600 * 1.0 + 600 * 0.1 + 40 * 5.0) / 1e6
+    expected = 2 * usual + (dear if asked == "small" else usual)
+    assert done.json["dollars"] == pytest.approx(expected)

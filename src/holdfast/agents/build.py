@@ -4,7 +4,7 @@ Rule: the coding agent, its sub-agents, the reviewer and the roles of a pair are
 to the caller and stays open.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.session_hooks import CallHooks, SessionHooks
 from holdfast.agents.tool_results import DEFAULT_KEPT_DATA, KeptData
+from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
 from holdfast.session import Session
@@ -36,6 +37,13 @@ from holdfast.tools.shell.sandbox import Sandbox
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
+
+FindModel = Callable[[str], tuple[Model, ModelEntry] | None]
+"""A model by its name in the catalogue, ready to be asked; None if it cannot be asked."""
+
+
+def find_none(_name: str) -> None:
+    """There are no other models."""
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True):
@@ -66,6 +74,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     own_folders: tuple[Path, ...] = ()
     """Where the person's own commands and sub-agents are, in folders of these names."""
     hooks: tuple[Hook, ...] = ()
+    find_model: FindModel = find_none
+    """For sub-agents with a model of their own."""
     parent: str = ""
     """The log of the agent that started this one, if another did."""
     compacts_in_background: bool = True

@@ -65,6 +65,15 @@ def _opened(
     return create_model(name, config, env), entry, is_local
 
 
+def find_model(name: str, config: Config, env: Mapping[str, str]) -> tuple[Model, ModelEntry] | None:
+    """A model of the catalogue, if it can be asked: for files that name one in passing. They give no address, which
+    could be anybody's."""
+    catalogue = load_catalogue(config)
+    if name not in catalogue.models or resolve_model(name, catalogue, env).missing(env):
+        return None
+    return create_model(name, config, env), catalogue.entry(name)
+
+
 def named_model(name: str) -> tuple[Model, ModelEntry, bool]:
     """`choose_model`, for a program: by the name and the environment, without files."""
     config, env = Config(), os.environ

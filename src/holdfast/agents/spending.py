@@ -5,7 +5,7 @@ they were paid for. Entries that a fork copied do not, since another log paid fo
 the log of their parent, request by request.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -103,14 +103,18 @@ def sub_agent_spending(entries: Sequence[Entry], lookup: ModelLookup) -> dict[st
     return found
 
 
-def spent_by(entries: Sequence[Entry], entry: ModelEntry) -> Spent:
-    """What the requests among these entries took, those for summaries and of sub-agents included."""
+def spent_by(
+    entries: Sequence[Entry], entry: ModelEntry, others: Mapping[str, ModelEntry] | None = None
+) -> Spent:
+    """What the requests among these entries took, those for summaries and of sub-agents included. `others` are the
+    models of sub-agents, by their names; of everything else it is `entry`."""
+    others = others or {}
     spent = Spent()
     for one in entries:
         match one.event:
             case AssistantReplied(usage=usage):
                 spent = spent.with_reply(usage, request_cost(entry, usage) if usage else None)
                 spent = replace(spent, steps=spent.steps + 1)
-            case UsageReported(usage=usage):
-                spent = spent.with_reply(usage, request_cost(entry, usage))
+            case UsageReported(usage=usage, model=model):
+                spent = spent.with_reply(usage, request_cost(others.get(model, entry), usage))
     return spent

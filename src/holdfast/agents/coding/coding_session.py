@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.resources import files as package_files
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool
 from holdfast.agents.limits import RunBudget, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.mentions import ResolvedPrompt
+from holdfast.agents.model_choice import find_model
 from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice, Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End, Stop
@@ -106,6 +108,7 @@ class CodingSession:
             config.tasks,
             self.sub_agents,
         )
+        self.sub_agent_models = parent.models
         self.agent = build_agent(
             config,
             session,
@@ -350,6 +353,7 @@ async def open_coding_session(
             tasks=tasks or TaskSettings(),
             skills=config_folder(env) / "skills",
             own_folders=(config_folder(env), Path.home() / ".claude"),
+            find_model=partial(find_model, config=resolved.config, env=env),
         )
         session = await asyncio.to_thread(CodingSession, config)
         stack.push_async_callback(session.aclose)

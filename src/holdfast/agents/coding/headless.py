@@ -235,7 +235,7 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
         sentence=sentence,
         hint=hint,
         value=value,
-        spent=spent_by(log.entries(before), agent.model_entry),
+        spent=spent_by(log.entries(before), agent.model_entry, coding.sub_agent_models),
         is_priced=agent.model_entry.price is not None,
         seconds=time.monotonic() - began,
         log=log.id,

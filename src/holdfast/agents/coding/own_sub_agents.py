@@ -30,6 +30,8 @@ class SubAgentKind(Struct, frozen=True):
     prompt: str
     tools: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
+    model: str = ""
+    """A model of the catalogue; whatever else a file names counts as none."""
     effort: Effort | None = None
 
     def has(self, tool: str) -> bool:
@@ -91,5 +93,6 @@ def _kind(file: PromptFile) -> SubAgentKind:
         # A name with a pattern behind it, such as `Bash(git:*)`, is narrower than the tool, so it does not give it.
         tools=frozenset(listed) if listed and "*" not in listed else None,
         without=frozenset(one.partition("(")[0] for one in read_texts(field("disallowedTools"))),
+        model=in_one_line(read_text(field("model"))),
         effort=read_effort(field("effort")),
     )

@@ -12,7 +12,7 @@ from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
@@ -30,7 +30,8 @@ from holdfast.agents.spending import TASK_PURPOSE
 from holdfast.effort import Effort
 from holdfast.events import UsageReported
 from holdfast.messages import Json, Usage
-from holdfast.models.catalogue import request_cost
+from holdfast.models.catalogue import ModelEntry, request_cost
+from holdfast.models.model import Model
 from holdfast.numbers import counted, grouped
 from holdfast.session import Session
 from holdfast.tools.ask_user import NoAnswer
@@ -81,6 +82,8 @@ class ParentAgent(Struct, frozen=True):
     """How much the agent itself thinks now."""
     settings: TaskSettings = TaskSettings()
     kinds: SubAgentKinds = SubAgentKinds({})
+    models: dict[str, ModelEntry] = field(default_factory=dict)
+    """Models of sub-agents that are not ours, by their names."""
 
     def kind(self, arguments: TaskArguments) -> SubAgentKind | None:
         name = arguments.subagent_type if isinstance(arguments, KindTaskArguments) else ""
@@ -89,11 +92,20 @@ class ParentAgent(Struct, frozen=True):
             raise ToolError("NOT_FOUND", f"there is no kind of sub-agent `{name[:80]}`", hint=known)
         return self.kinds.by_name.get(name)
 
-    def charge(self, usage: Usage | None, log: str) -> None:
+    def model_of(self, kind: SubAgentKind | None) -> tuple[Model, ModelEntry]:
+        """The model that a kind names, if it can be asked, else our own. One without a known price would spend past
+        a limit in dollars."""
+        found = self.config.find_model(kind.model) if kind and kind.model else None
+        if found is None or (found[1].price is None and self.budget.limits.dollars):
+            return self.config.model, self.config.request_settings.entry
+        self.models[found[0].name] = found[1]
+        return found
+
+    def charge(self, usage: Usage | None, dollars: float | None, log: str, model: str) -> None:
         """Spend what a sub-agent spent: for each request at once, since prices depend on its size."""
         if usage and usage.total:
-            self.session.record(UsageReported(usage, self.config.model.name, f"{TASK_PURPOSE}{log}"))
-            self.budget.add_reply(usage, request_cost(self.config.request_settings.entry, usage))
+            self.session.record(UsageReported(usage, model, f"{TASK_PURPOSE}{log}"))
+            self.budget.add_reply(usage, dollars)
 
     def limits(self) -> RunLimits:
         """The limits of a sub-agent; in dollars no more than the parent has left."""
@@ -148,38 +160,19 @@ class SubAgent:
         self._arguments = arguments
         self._call = current_call.get()
         self._kind = kind = parent.kind(arguments)
-        permissions = parent.gate.permission_gate
+        self._model, self._entry = parent.model_of(kind)
+        self._asking = asking
         limits = parent.limits()
         self.log = begin_session(
             parent.config.store,
             Path(parent.workspace.roots[0]),
             title=arguments.description,
-            model=parent.config.model.name,
+            model=self._model.name,
             redact=parent.config.profile.redact,
             source=TASK_SOURCE,
             meta={PARENT: parent.session.log.id, "call": self._call, **({"kind": kind.name} if kind else {})},
         )
-        asked = parent.config.request_settings
-        # Permissions of its own: the ids of its calls belong to another log, and so do the approvals.
-        config = replace(
-            parent.config,
-            log=self.log,
-            request_settings=replace(
-                asked, effort=arguments.effort or (kind and kind.effort) or parent.effort()
-            ),
-            summarizer=None,
-            compacts_in_background=False,
-            limits=limits,
-            parent=parent.session.log.id,
-            permissions=permissions.permissions,
-            approver=_SerialApprover(
-                permissions.approver,
-                asking,
-                lambda: WaitingSubAgent(self._call, arguments.description, self._agent.toolbox),
-            ),
-            mode=permissions.mode,
-            watch=self._notice,
-        )
+        config = self._config(limits)
         self._session = session = open_log_session(
             config, f"{SUB_AGENT_PROMPT}\n\n{kind.prompt}" if kind else SUB_AGENT_PROMPT
         )
@@ -196,14 +189,44 @@ class SubAgent:
                 lambda: self._agent.effort,
                 inner,
                 parent.kinds,
+                parent.models,
             )
             tools.append(task_tool(below))
         self._agent = build_agent(config, session, tools, parent.workspace, gate=gate, budget=budget)
         session.record(*rule_changes({}, read_rules(parent.workspace)))
 
+    def _config(self, limits: RunLimits) -> AgentConfig:
+        """The parent's configuration, with permissions of its own: the ids of its calls belong to another log, and
+        so do the approvals."""
+        parent, permissions = self._parent, self._parent.gate.permission_gate
+        effort = self._arguments.effort or (self._kind and self._kind.effort) or parent.effort()
+        # The parent's profile fits its own model already, or is as small as a person wanted it.
+        window = 0 if self._model is parent.config.model else self._entry.window
+        asked = replace(parent.config.request_settings, entry=self._entry, effort=effort)
+        title = self._arguments.description
+        return replace(
+            parent.config,
+            log=self.log,
+            model=self._model,
+            profile=parent.config.profile.for_model(window),
+            request_settings=asked,
+            summarizer=None,
+            compacts_in_background=False,
+            limits=limits,
+            parent=parent.session.log.id,
+            permissions=permissions.permissions,
+            approver=_SerialApprover(
+                permissions.approver,
+                self._asking,
+                lambda: WaitingSubAgent(self._call, title, self._agent.toolbox),
+            ),
+            mode=permissions.mode,
+            watch=self._notice,
+        )
+
     async def run(self) -> ToolResult:
-        """Do the work and report, also when interrupted: something may have been changed. The model belongs to the
-        parent and stays open."""
+        """Do the work and report, also when interrupted: something may have been changed. The parent's model stays
+        open."""
         try:
             self._agent.say(self._arguments.prompt)
             return self._report(await run(self._agent))
@@ -212,6 +235,8 @@ class SubAgent:
         finally:
             # Looks through all processes of the machine.
             await asyncio.to_thread(self._tool_state.close)
+            if self._model is not self._parent.config.model:
+                await self._model.aclose()
 
     def _report(self, end: End) -> ToolResult:
         steps = self._session.window.transcript.steps
@@ -247,11 +272,14 @@ class SubAgent:
 
     def _notice(self, notice: Notice) -> None:
         match innermost(notice):
-            case Replied(reply=reply):
-                self._parent.charge(reply.usage, self.log)
+            case Replied(reply=reply, dollars=dollars):
+                # A sub-agent of this one may have a model of its own.
+                name = reply.model if reply.model in self._parent.models else self._model.name
+                self._parent.charge(reply.usage, dollars, self.log, name)
             case SummaryMade(compaction=made):
                 for attempt in made.written.attempts:
-                    self._parent.charge(attempt.usage, self.log)
+                    dollars = request_cost(self._entry, attempt.usage) if attempt.usage else None
+                    self._parent.charge(attempt.usage, dollars, self.log, self._model.name)
         self._parent.watch(SubAgentNotice(self._call, self.log, notice))
 
 
