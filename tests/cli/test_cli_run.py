@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_line import holdfast, process
@@ -12,7 +13,7 @@ from command_line import holdfast, process
 from holdfast.cli.event_output import describe_notice
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.models.model import RetryScheduled
-from support.agent_runs import Ran, bodies, call, environment, killed, repository, run, says, start
+from support.agent_runs import Ran, bodies, call, environment, killed, repository, run, says, start, waited
 from support.provider_server import Failure, Pause, serving
 
 EDIT = call("Edit", "e", path="main.py", old_string="old", new_string="new")
@@ -480,3 +481,28 @@ def test_a_kind_of_sub_agent_may_have_a_model_of_the_catalogue(root, model, aske
     dear, usual = 9.0 * 1_240 / 1e6, (600 * 1.0 + 600 * 0.1 + 40 * 5.0) / 1e6
     expected = 2 * usual + (dear if asked == "small" else usual)
     assert done.json["dollars"] == pytest.approx(expected)
+
+
+HANGS = 'command = "echo $$ > pid; exec sleep 500"\ntimeout = 400\n'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("event", ["before_tool", "after_tool", "prompt", "stop"])
+def test_a_hook_that_hangs_holds_up_no_signal(root, event):
+    (root / "holdfast.toml").write_text(f"[[hooks.{event}]]\n{HANGS}")
+    pid = root / "pid"
+    with serving(says(READ), says("Done.")) as server:
+        running = start(root, server, "-p", "Go.", "--trust")
+        done = killed(running, lambda: pid.exists() and pid.read_text(), signal.SIGINT)
+    assert done.code == 130
+    waited(lambda: not Path(f"/proc/{int(pid.read_text())}").exists())
+
+
+@pytest.mark.slow
+def test_a_hook_that_hangs_at_the_prompt_ends_with_the_time_of_the_run(root):
+    (root / "holdfast.toml").write_text(f"[[hooks.prompt]]\n{HANGS}")
+    with serving(says("Done.")) as server:
+        done = run(root, server, "-p", "Go.", "--trust", "--max-time", "4")
+    assert done.code == EXIT_CODES["time"]
+    assert "does not end" not in done.err
+    waited(lambda: not Path(f"/proc/{int((root / 'pid').read_text())}").exists())

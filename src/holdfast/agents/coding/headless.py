@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.coding.coding_session import CodingSession, OpenedSession, open_coding_session
-from holdfast.agents.limits import Spent
+from holdfast.agents.limits import Spent, time_limit_stop
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Done, End, Stop
@@ -247,13 +247,8 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
 
 async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, Json, str]:
     """The end, the value of an answer that fits its schema, and what is wrong with one that does not."""
-    if request.prompt:
-        text = request.prompt
-        if own := coding.own_commands.parse(text):
-            command, arguments = own
-            text, coding.effort_once = command.expand(arguments), command.effort
-        if blocked := await coding.hear(text):
-            return blocked, None, ""
+    if request.prompt and (stop := await _hear(coding, request.prompt)):
+        return stop, None, ""
     if request.data:
         # Said separately from the prompt: an `@` in data is no mention.
         coding.agent.say(f"<stdin>\n{request.data}\n</stdin>")
@@ -261,6 +256,19 @@ async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, J
         return await coding.continue_run(), None, ""
     coding.agent.remind(request.schema.request)
     return await _run_until_valid(coding, request.schema)
+
+
+async def _hear(coding: CodingSession, text: str) -> Stop | None:
+    """Say a prompt or the text of an own command, unless a hook blocks it or takes all the time there is."""
+    if own := coding.own_commands.parse(text):
+        command, arguments = own
+        text, coding.effort_once = command.expand(arguments), command.effort
+    budget = coding.agent.budget
+    try:
+        async with asyncio.timeout(budget.seconds_left):
+            return await coding.hear(text)
+    except TimeoutError:
+        return time_limit_stop(budget.limits)
 
 
 async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple[End, Json, str]:
