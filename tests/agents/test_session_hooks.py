@@ -252,6 +252,39 @@ def test_a_message_said_while_the_agent_works_is_heard_by_the_hooks_first(setup)
     assert [text for text in heard(coding) if not text.startswith("<")] == ["Go.", "one more"]
 
 
+def test_a_message_that_the_hooks_still_hear_can_be_taken_back(setup):
+    begun = setup.root / "begun"
+    setup.hook("prompt", f"grep -q later && touch '{begun}' && sleep 60; exit 0")
+    coding = setup.work([READ], "Done.")
+    taken, tasks = [], []
+
+    async def change_mind():
+        await asyncio.to_thread(waited, begun.exists)
+        taken.append(coding.take_back("later @all"))
+
+    def speak(notice):
+        if isinstance(notice, CallFinished):
+            coding.add_message("later \\@all")
+            tasks.append(asyncio.create_task(change_mind()))
+
+    setup.then = speak
+    assert say(coding, "Go.") == [Done("Done.")]
+    assert taken == [True]
+    assert not coding.take_back("Go.")
+    assert [text for text in heard(coding) if not text.startswith("<")] == ["Go."]
+
+
+def test_what_is_attached_to_a_prompt_does_not_bypass_the_hooks(setup):
+    setup.hook("prompt", "grep -q secret && { echo no secrets >&2; exit 2; }; exit 0")
+    coding = setup.work("Fine.")
+
+    blocked = coding.runner.run(coding.say("Look.", "<attachment>a secret</attachment>"))
+    end = coding.runner.run(coding.say("Look.", "@a"))
+    assert "blocked the message: no secrets" in blocked.sentence
+    assert end == Done("Fine.")
+    assert [text for text in heard(coding) if not text.startswith("<")] == ["Look.", "@a"]
+
+
 def test_a_hook_at_the_end_keeps_the_agent_going_but_not_for_ever(setup):
     setup.says("stop", decision="block", reason="the tests fail")
     coding = setup.work(*(f"Done {n}." for n in range(9)))

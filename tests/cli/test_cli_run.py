@@ -447,6 +447,15 @@ def test_a_prompt_that_a_hook_blocks_has_an_exit_code_and_asks_no_model(root):
     assert "blocked the message: not that" in done.err
 
 
+@pytest.mark.slow
+def test_what_a_pipe_brings_passes_the_hook_of_the_prompt(root):
+    (root / "holdfast.toml").write_text((root / "holdfast.toml").read_text() + HOOKS)
+    with serving(says("Done.")) as server:
+        done = run(root, server, "-p", "Sum up.", "--trust", data=b"It is forbidden.\n")
+        assert bodies(server) == []
+    assert done.code == EXIT_CODES["blocked"]
+
+
 def test_an_own_command_is_what_is_said(root):
     folder = root / ".claude" / "commands"
     folder.mkdir(parents=True)

@@ -132,13 +132,11 @@ class CodingSession:
         is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
         ended = take_ended_jobs(self.tool_state.shell)
         reminders = [environment_reminder(lines)] if lines and is_bound else []
-        if blocked := await self.hear(text, *ended, *reminders, images=images):
+        if blocked := await self.hear(text, *ended, *reminders, images=images, attached=attached):
             # It is told with the next message.
             self._environment = ()
             self.agent.say("", *ended)
             return blocked
-        for data in attached:
-            self.agent.say(data)
         if lines and not is_bound:
             # After the message: a rewind to before it takes this back too.
             self.session.record(environment_recap(lines))
@@ -162,9 +160,14 @@ class CodingSession:
                 self.agent.effort, self.effort_once = usual, None
             await self._messages.all_heard()
 
-    async def hear(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> Stop | None:
+    async def hear(
+        self, text: str, *reminders: str, images: Sequence[Image] = (), attached: Sequence[str] = ()
+    ) -> Stop | None:
         """Take in what a person says, mentions resolved, unless a hook blocks it."""
-        return await self._messages.hear(text, *reminders, images=images)
+        blocked = await self._messages.hear(text, *reminders, images=images, attached=attached)
+        if blocked:
+            self.effort_once = None
+        return blocked
 
     def add_message(self, text: str) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""

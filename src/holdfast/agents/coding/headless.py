@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -247,26 +247,24 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
 
 async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, Json, str]:
     """The end, the value of an answer that fits its schema, and what is wrong with one that does not."""
-    if request.prompt and (stop := await _hear(coding, request.prompt)):
+    data = (f"<stdin>\n{request.data}\n</stdin>",) if request.data else ()
+    if (request.prompt or data) and (stop := await _hear(coding, request.prompt, data)):
         return stop, None, ""
-    if request.data:
-        # Said separately from the prompt: an `@` in data is no mention.
-        coding.agent.say(f"<stdin>\n{request.data}\n</stdin>")
     if request.schema is None:
         return await coding.continue_run(), None, ""
     coding.agent.remind(request.schema.request)
     return await _run_until_valid(coding, request.schema)
 
 
-async def _hear(coding: CodingSession, text: str) -> Stop | None:
-    """Say a prompt or the text of an own command, unless a hook blocks it or takes all the time there is."""
+async def _hear(coding: CodingSession, text: str, data: Sequence[str]) -> Stop | None:
+    """Say a prompt or the text of an own command, with data, unless a hook blocks it or takes all the time left."""
     if own := coding.own_commands.parse(text):
         command, arguments = own
         text, coding.effort_once = command.expand(arguments), command.effort
     budget = coding.agent.budget
     try:
         async with asyncio.timeout(budget.seconds_left):
-            return await coding.hear(text)
+            return await coding.hear(text, attached=data)
     except TimeoutError:
         return time_limit_stop(budget.limits)
 

@@ -49,10 +49,12 @@ class HookedMessages:
         """A run begins."""
         self._continued = 0
 
-    async def hear(self, text: str, *reminders: str, images: Sequence[Image] = ()) -> Stop | None:
-        """Take in what a person says, unless a hook blocks it."""
+    async def hear(
+        self, text: str, *reminders: str, images: Sequence[Image] = (), attached: Sequence[str] = ()
+    ) -> Stop | None:
+        """Take in what a person says, and the data `attached` to it, unless a hook blocks it."""
         async with self._in_order:
-            told = {"mode": self._mode(), "prompt": text}
+            told = {"mode": self._mode(), "prompt": "\n\n".join(filter(None, (text, *attached)))}
             outcome = await self._hooks.run("prompt", "the message", told)
             if hook := outcome.blocked_by:
                 why = f": {outcome.reason}" if outcome.reason else ""
@@ -60,6 +62,9 @@ class HookedMessages:
                     "blocked", f"the hook `{hook.shown}` blocked the message{why}", "say it in other words"
                 )
             self._take_in(text, *reminders, *outcome.told, images=images)
+            for data in attached:
+                # Said separately from the prompt: an `@` in data is no mention.
+                self._agent.say(data)
             return None
 
     def add(self, text: str) -> ResolvedPrompt:
