@@ -310,6 +310,45 @@ def test_two_sessions_in_two_folders_with_attachments(root, tmp_path):
 
 
 @pytest.mark.slow
+def test_own_commands_hooks_and_the_output_of_a_running_command(root):
+    (root / ".holdfast" / "commands").mkdir(parents=True)
+    (root / ".holdfast" / "commands" / "again.md").write_text("---\nargument-hint: WHAT\n---\nOnce more: $1.")
+    own = root.parent / "config" / "holdfast" / "holdfast.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        '[[hooks.prompt]]\ncommand = "grep -q secret && { echo no secrets >&2; exit 2; }; exit 0"\n'
+    )
+    # It ends when the editor has been told what it printed.
+    print_and_wait = call("Bash", "b", command="echo begun '```'; until [ -e seen ]; do sleep 0.05; done")
+
+    async def scenario(server):
+        async with editing(root, server, "--mode", "auto") as (agent, editor, _):
+            session = await opened(agent, root)
+            attached = resource_block(embedded_text_resource((root / "notes.md").as_uri(), "A secret."))
+            assert await ask(agent, session, "Look at ", attached) == "refusal"
+            assert "blocked the message: no secrets" in editor.text
+            assert bodies(server) == []
+            turn = asyncio.create_task(ask(agent, session, "/again tests"))
+            await editor.until(lambda: any("begun" in text for text in printed(editor)))
+            (root / "seen").touch()
+            assert await turn == "end_turn"
+            commands = editor.of("available_commands_update")[-1].available_commands
+            [again] = [one for one in commands if one.name == "again"]
+            assert again.input.root.hint == "WHAT"
+            assert "again.md" in again.description
+            # The fence is longer than what is in it.
+            assert printed(editor)[0] == "````\nbegun ```\n````"
+
+    def printed(editor):
+        updates = [one for one in editor.of("tool_call_update") if one.tool_call_id == "b" and one.content]
+        return [one.content[0].content.text for one in updates]
+
+    with working(says(print_and_wait), says("Done.")) as server:
+        run_editor(scenario(server))
+    assert "Once more: tests." in str(bodies(server)[0]["messages"])
+
+
+@pytest.mark.slow
 def test_questions_sub_agents_and_a_server_of_the_editor(root):
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     choices = [{"label": "SQLite", "description": "one file"}, {"label": "Postgres"}]

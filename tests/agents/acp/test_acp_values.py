@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.acp.event_updates import CallIds
 from holdfast.agents.acp.outbox import Outbox
-from holdfast.agents.acp.prompts import mention, read_prompt
+from holdfast.agents.acp.prompts import EditorPrompt, mention, read_prompt
 from holdfast.agents.acp.questions import approval_options
 from holdfast.agents.acp.server import mcp_table
 from holdfast.agents.acp.session_options import command_line
@@ -30,6 +30,8 @@ from holdfast.agents.acp.tool_calls import (
     has_failed,
     output_content,
 )
+from holdfast.agents.coding.own_commands import OwnCommands
+from holdfast.agents.prompt_files import prompt_folders
 from holdfast.errors import InputError
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions.gate import ApprovalQuestion, RulePlace
@@ -75,7 +77,17 @@ def test_sound_is_refused():
     ],
 )
 def test_only_a_known_command_is_one(text, line):
-    assert command_line(text) == line
+    assert command_line(EditorPrompt(text), OwnCommands(())) == line
+
+
+def test_an_own_command_is_one_also_with_attachments(tmp_path):
+    (tmp_path / "look.md").write_text("Look at $1.")
+    own = OwnCommands(prompt_folders(tmp_path, (), "commands"))
+    assert command_line(EditorPrompt("/look a.py"), own) == ""
+    (tmp_path / ".holdfast" / "commands").mkdir(parents=True)
+    (tmp_path / "look.md").rename(tmp_path / ".holdfast" / "commands" / "look.md")
+    assert command_line(EditorPrompt(" /look a.py", ("data",)), own) == "/look a.py"
+    assert command_line(EditorPrompt("/context", ("data",)), own) == ""
 
 
 @pytest.fixture

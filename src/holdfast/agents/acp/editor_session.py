@@ -63,6 +63,7 @@ SECONDS_TO_END = 10.0
 _STOP_REASONS: dict[RunStopReason, StopReason] = {
     "interrupted": "cancelled",
     "refused": "refusal",
+    "blocked": "refusal",
     "overflow": "max_tokens",
     "steps": "max_turn_requests",
     "cost": "max_turn_requests",
@@ -136,7 +137,7 @@ class EditorSession:
 
     def offers(self) -> dict[str, Any]:
         """What can be chosen, for the answer in which the editor learns of the session. The commands follow it."""
-        self._outbox.put(offered_commands())
+        self._outbox.put(offered_commands(self.coding))
         return {"modes": mode_state(self.coding), "config_options": self.options()}
 
     async def replay(self) -> None:
@@ -174,7 +175,7 @@ class EditorSession:
                 raise
             reason = "cancelled"
         finally:
-            if is_first and given.text.strip() and not command_line(given.text):
+            if is_first and given.text.strip() and not self._command(given):
                 title = first_words(given.text)
                 self._outbox.put(SessionInfoUpdate(session_update="session_info_update", title=title))
             self._outbox.put(*self._running().ended(), session_usage(self.coding))
@@ -258,9 +259,7 @@ class EditorSession:
 
     async def _run(self, given: EditorPrompt) -> StopReason:
         self._tell_notes()
-        line = "" if given.attached or given.images else command_line(given.text)
-        say = ""
-        if line:
+        if line := self._command(given):
             self._is_command = True
             try:
                 answer = await run_command(self.coding, line)
@@ -270,11 +269,13 @@ class EditorSession:
                 return "end_turn"
             finally:
                 self._is_command = False
-            say = answer.say
-            if not say:
+            if not answer.say:
                 return "end_turn"
-            given = EditorPrompt(say)
+            given = replace(given, text=answer.say)
         return self._stop_reason(await self.coding.say(given.text, *given.attached, images=given.images))
+
+    def _command(self, given: EditorPrompt) -> str:
+        return command_line(given, self.coding.own_commands)
 
     async def _show(self, answer: CommandAnswer) -> None:
         text = "\n\n".join(filter(None, (answer.text, answer.draft)))

@@ -38,12 +38,14 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.cost import lookup_for
 from holdfast.agents.notices import (
     FoldMade,
+    HookReported,
     Notice,
     Replied,
     StepBegan,
     SubAgentNotice,
     SummaryBegan,
     SummaryMade,
+    Warned,
     innermost,
 )
 from holdfast.agents.spending import measure_spending, spent_by
@@ -51,7 +53,7 @@ from holdfast.events import AssistantReplied, Compacted, Entry, Folded, ToolRetu
 from holdfast.messages import Text, Thinking, ToolCall, joined_text
 from holdfast.models.model import CallAnnounced, RetryScheduled, TextDelta, ThinkingDelta
 from holdfast.packing.folding.trigger import estimate_request
-from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.call import CallFinished, CallReported, CallStarted, LiveOutput
 from holdfast.tools.todo_write import TodoItem
 
 SUMMARIZED = "earlier work was summarized"
@@ -112,8 +114,12 @@ class EventUpdates:
                 yield context_usage(self._coding)
             case CallStarted(call=call):
                 yield from self._started(call)
+            case CallReported(call=call, news=LiveOutput(text=text)):
+                yield from self._printed(call, text)
             case CallFinished():
                 yield from self._finished(notice)
+            case HookReported(text=text) | Warned(text=text):
+                yield update_agent_thought_text(f"\n[{text}]\n")
             case FoldMade() | SummaryBegan(waits=True) | SummaryMade():
                 yield update_agent_thought_text(f"\n[{_describe(notice)}]\n")
             case SubAgentNotice():
@@ -186,6 +192,13 @@ class EventUpdates:
         yield from updates
         # Before the tool changes the file.
         yield update_tool_call(one.id, status="in_progress", content=self.diff(one) or None)
+
+    def _printed(self, call: ToolCall, text: str) -> Iterator[SessionUpdate]:
+        """What a command has printed so far, in place of what was shown before."""
+        one, updates = self.shown(call)
+        yield from updates
+        if not one.is_over and (content := output_content(one.name, text, text)):
+            yield update_tool_call(one.id, content=content)
 
     def _finished(self, notice: CallFinished) -> Iterator[SessionUpdate]:
         call, result = notice.call, notice.result

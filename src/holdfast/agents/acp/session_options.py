@@ -18,8 +18,10 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
+from holdfast.agents.acp.prompts import EditorPrompt
 from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.commands import COMMANDS
+from holdfast.agents.coding.own_commands import OwnCommands
+from holdfast.agents.commands import COMMANDS, listed_commands
 from holdfast.agents.commands.effort import ABOUT
 from holdfast.agents.commands.mode import MODES
 from holdfast.agents.commands.model import project_catalogue
@@ -68,21 +70,24 @@ def _is_usable(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> bool:
         return False
 
 
-def offered_commands() -> AvailableCommandsUpdate:
+def offered_commands(coding: CodingSession) -> AvailableCommandsUpdate:
     commands = [
-        AvailableCommand(name=one.name, description=one.about, input=_input(one.usage))
-        for one in COMMANDS.values()
-        if one.name not in ELSEWHERE
+        AvailableCommand(name=name, description=about, input=_input(usage))
+        for usage, about in listed_commands(coding)
+        if (name := usage.partition(" ")[0].removeprefix("/")) not in ELSEWHERE
     ]
     return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
 
 
-def command_line(text: str) -> str:
-    """The command that a prompt is; empty if it is none. A path that begins with `/` is no command."""
-    name = text.strip().partition(" ")[0].removeprefix("/").lower()
-    return (
-        text.strip() if text.lstrip().startswith("/") and name in COMMANDS and name not in ELSEWHERE else ""
-    )
+def command_line(given: EditorPrompt, own: OwnCommands) -> str:
+    """The command that a prompt is; empty if it is none. A path that begins with `/` is no command, and only own
+    commands are sent with attachments."""
+    text = given.text.strip()
+    if not text.startswith("/"):
+        return ""
+    name = text.partition(" ")[0].removeprefix("/").lower()
+    is_built_in = name in COMMANDS and name not in ELSEWHERE and not (given.attached or given.images)
+    return text if is_built_in or own.parse(text) else ""
 
 
 def _input(usage: str) -> AvailableCommandInput | None:
