@@ -1,11 +1,13 @@
 """The evaluation of a design, frozen: hashes, what changed, and the approved bytes."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.pair.clean_copy import CannotCopy, copy_folder
+from holdfast.pair.clean_copy import CannotCopy, copy_folder, folder_size
 from holdfast.pair.frozen import ApprovedFiles, CannotFreeze, changed_files, freeze
 from holdfast.pair.handover import EvaluationPlan
 from support.pair_values import layout_in
@@ -33,6 +35,28 @@ def test_what_was_changed_is_named(layout):
     (layout.root / "evaluate.py").write_text("print(2)\n")
     (layout.root / "cases" / "a.json").unlink()
     assert changed_files(layout, frozen) == ["cases/a.json", "evaluate.py"]
+
+
+def test_a_folder_holds_what_was_approved_and_nothing_else(layout, tmp_path):
+    frozen, approved = freeze(layout, PLAN), ApprovedFiles(tmp_path / "approved")
+    approved.keep(layout, frozen)
+    (layout.root / "cases" / "easy.json").write_text("{}")
+    (layout.root / "cases" / "link.json").symlink_to("a.json")
+    assert changed_files(layout, frozen) == ["cases/easy.json", "cases/link.json"]
+    contents = approved.contents(layout, frozen)
+    clean = copy_folder(layout, tmp_path / "copy", 1, contents, folders=frozen.folders)
+    assert [one.name for one in (clean.root / "cases").iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("name", ["link.json", os.fsdecode(b"\xff.json")], ids=["link", "bytes"])
+def test_a_file_that_cannot_be_frozen_in_a_folder_is_named(layout, name):
+    if name == "link.json":
+        (layout.root / "cases" / name).symlink_to("a.json")
+    else:
+        (layout.root / "cases" / name).write_text("{}")
+    with pytest.raises(CannotFreeze, match="cases/") as raised:
+        freeze(layout, PLAN)
+    assert str(raised.value).isprintable()
 
 
 def test_another_command_or_limit_is_another_evaluation(layout):
@@ -102,6 +126,26 @@ def test_approved_files_stand_in_the_copy_whatever_is_in_their_way(tmp_path_fact
     assert not target.is_symlink()
     assert target.read_bytes() == data
     assert [*outside.iterdir()] == [], "nothing is written through a link"
+
+
+def test_a_copy_leaves_out_the_folder_that_it_is_made_in(layout):
+    inside = layout.root / "own" / "pairs"
+    clean = copy_folder(layout, inside / "run" / "work", 1, {}, without=inside)
+    assert [*(clean.root / "own").iterdir()] == []
+
+
+def test_links_in_the_way_of_the_samples_are_not_followed(layout, tmp_path):
+    (tmp_path / "outside" / "iteration_1" / "samples").mkdir(parents=True)
+    (tmp_path / "outside" / "iteration_1" / "samples" / "s1.json").write_text("{}")
+    (layout.root / "execution_outputs").symlink_to(tmp_path / "outside")
+    clean = copy_folder(layout, tmp_path / "copy", 1, {})
+    assert [*(clean.root / clean.outputs.iteration(1) / "samples").iterdir()] == []
+
+
+def test_many_small_files_count_for_the_size_of_a_folder(tmp_path):
+    for number in range(10):
+        (tmp_path / str(number)).touch()
+    assert folder_size(tmp_path) >= 10 * 4_096
 
 
 def test_a_folder_that_is_too_large_gets_a_sentence(layout, tmp_path):

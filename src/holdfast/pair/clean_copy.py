@@ -7,12 +7,13 @@ approved files stand in it as they were approved, whatever the agents put in the
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from holdfast.pair.folder import SAMPLES, PairFolder
+from holdfast.pair.folder import SAMPLES, PairFolder, printable
 
 MOST_FILES, MOST_BYTES = 100_000, 2_000_000_000
+BLOCK = 4_096
 LEFT_OUT = frozenset({".git", "__pycache__"})
 
 
@@ -21,31 +22,39 @@ class CannotCopy(ValueError):
 
 
 def copy_folder(
-    layout: PairFolder, target: Path, iteration: int, approved: Mapping[str, bytes]
+    layout: PairFolder,
+    target: Path,
+    iteration: int,
+    approved: Mapping[str, bytes],
+    *,
+    folders: Collection[str] = (),
+    without: Path | None = None,
 ) -> PairFolder:
-    """Copy the folder to `target`, a new folder, with the samples of the iteration and without other outputs.
-    Raises `CannotCopy`."""
-    outputs = layout.root / layout.outputs.folder
-    samples = layout.root / layout.outputs.iteration(iteration) / SAMPLES
+    """Copy the folder to `target`, a new folder, with the samples of the iteration and without other outputs. In
+    `folders` are approved files only. `without` is a folder that is left out. Raises `CannotCopy`."""
+    samples = f"{layout.outputs.iteration(iteration)}/{SAMPLES}"
     try:
-        _copy(layout.root, target, skipped=outputs)
+        _copy(layout.root, target, {layout.root / layout.outputs.folder, without})
+        for name in folders:
+            _clear(target, name)
         clean = PairFolder(target, layout.outputs)
         clean.prepare(iteration)
-        if SAMPLES in layout.outputs.parts and samples.is_dir() and not samples.is_symlink():
-            _copy(samples, clean.root / clean.outputs.iteration(iteration) / SAMPLES)
+        if SAMPLES in layout.outputs.parts and not isinstance(layout.look(samples), str):
+            _copy(layout.root / samples, clean.root / samples)
         for name, data in approved.items():
-            _put(clean.root, name, data)
+            _clear(clean.root, name).write_bytes(data)
     except OSError as error:
-        raise CannotCopy(f"the folder cannot be copied: {error.strerror}: {error.filename}") from None
+        where = printable(str(error.filename))
+        raise CannotCopy(f"the folder cannot be copied: {error.strerror}: {where}") from None
     return clean
 
 
-def folder_size(folder: Path) -> int:
-    """Bytes of the files in a folder, as they are now."""
-    return sum(size for _, size in _sizes(folder))
+def folder_size(*folders: Path) -> int:
+    """Bytes that folders take on the disk, as they are now; a file or a folder takes a block at least."""
+    return sum(max(size, BLOCK) for folder in folders for size in _sizes(folder))
 
 
-def _copy(source: Path, target: Path, skipped: Path | None = None) -> None:
+def _copy(source: Path, target: Path, skipped: Collection[Path | None] = ()) -> None:
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
     waiting, files, size = [(source, target)], 0, 0
     while waiting:
@@ -53,7 +62,7 @@ def _copy(source: Path, target: Path, skipped: Path | None = None) -> None:
         with os.scandir(from_) as entries:
             for entry in entries:
                 path, made = Path(entry.path), to / entry.name
-                if entry.name in LEFT_OUT or path == skipped:
+                if entry.name in LEFT_OUT or path in skipped:
                     continue
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISLNK(mode):
@@ -73,8 +82,8 @@ def _copy(source: Path, target: Path, skipped: Path | None = None) -> None:
                     shutil.copymode(path, made, follow_symlinks=False)
 
 
-def _put(root: Path, name: str, data: bytes) -> None:
-    """Write a file whatever is in its way: a link, or a file where a folder should be."""
+def _clear(root: Path, name: str) -> Path:
+    """The place of a file or a folder, with nothing there, whatever was in its way, such as a link."""
     place = root
     for part in name.split("/")[:-1]:
         place /= part
@@ -85,10 +94,10 @@ def _put(root: Path, name: str, data: bytes) -> None:
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
     target.unlink(missing_ok=True)
-    target.write_bytes(data)
+    return target
 
 
-def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
+def _sizes(folder: Path) -> Iterator[int]:
     waiting = [str(folder)]
     while waiting:
         try:
@@ -96,7 +105,6 @@ def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    else:
-                        yield entry.path, entry.stat(follow_symlinks=False).st_blocks * 512
+                    yield entry.stat(follow_symlinks=False).st_blocks * 512
         except OSError:
             continue

@@ -121,6 +121,11 @@ def path_fault(path: str) -> str:
     return ""
 
 
+def printable(name: str) -> str:
+    """A name as a log and a terminal can show it: a file's may have bytes that are no text, and escapes."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
 def replace_file(target: Path, data: bytes) -> None:
     """Write a new file beside the old one, then replace it."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.pair.folder import PairFolder, replace_file
+from holdfast.pair.folder import PairFolder, printable, replace_file
 from holdfast.pair.handover import EvaluationPlan
 
 MOST_FILES, MOST_BYTES = 5_000, 200_000_000
@@ -22,6 +22,11 @@ class FrozenEvaluation(Struct, frozen=True):
     plan: EvaluationPlan
     files: dict[str, str]
     """Hashes by path."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Inputs that are folders: what was approved is everything in them, and nothing else."""
+        return tuple(name for name in map(_plain, self.plan.inputs) if name not in self.files)
 
     @property
     def hash(self) -> str:
@@ -51,7 +56,7 @@ def freeze(layout: PairFolder, plan: EvaluationPlan) -> FrozenEvaluation:
 
 
 def changed_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
-    """Files of the evaluation that are not as they were approved."""
+    """Files of the evaluation that are not as they were approved, those in its folders that are new included."""
     changed = []
     for name, hash_ in frozen.files.items():
         try:
@@ -60,7 +65,8 @@ def changed_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
             is_same = False
         if not is_same:
             changed.append(name)
-    return changed
+    new = {printable(name) for folder in frozen.folders for name in _names(layout, folder)} - {*frozen.files}
+    return [*changed, *sorted(new)]
 
 
 class ApprovedFiles(Struct, frozen=True):
@@ -106,7 +112,7 @@ def _files(layout: PairFolder, path: str) -> Iterator[str]:
     found = layout.look(path)
     if isinstance(found, str):
         raise CannotFreeze(f"the evaluation: {found}")
-    plain = "/".join(part for part in path.split("/") if part not in ("", "."))
+    plain = _plain(path)
     if not plain or f"{plain}/".startswith(f"{layout.outputs.folder}/"):
         raise CannotFreeze(
             f"`{path}` cannot be frozen, since others write there: name the files of the evaluation"
@@ -114,9 +120,24 @@ def _files(layout: PairFolder, path: str) -> Iterator[str]:
     if not found.is_folder:
         yield plain
         return
-    for one in sorted((layout.root / plain).rglob("*")):
-        if one.is_file() and not one.is_symlink() and "__pycache__" not in one.parts:
+    for name in _names(layout, plain):
+        if (layout.root / name).is_symlink():
+            raise CannotFreeze(f"`{printable(name)}` of the evaluation is a link: put the file itself there")
+        if not name.isprintable():
+            raise CannotFreeze(f"`{printable(name)}` of the evaluation has a name that is not plain text")
+        yield name
+
+
+def _names(layout: PairFolder, folder: str) -> Iterator[str]:
+    """The files and links in a folder, whatever they lead to."""
+    for one in sorted((layout.root / folder).rglob("*")):
+        if (one.is_symlink() or one.is_file()) and "__pycache__" not in one.parts:
             yield one.relative_to(layout.root).as_posix()
+
+
+def _plain(path: str) -> str:
+    """`./a//b` is `a/b`."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def _read(layout: PairFolder, name: str) -> bytes:
