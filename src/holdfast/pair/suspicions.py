@@ -70,6 +70,11 @@ def changed_evaluation(files: Sequence[str]) -> Iterator[str]:
         yield f"the evaluation was changed after it was approved: {listed(files)}; the approved one was run"
 
 
+def stand_ins(files: Sequence[str]) -> Iterator[str]:
+    if files:
+        yield f"the evaluation loads what was not approved with it: {listed(files)}"
+
+
 def fewer_tests(before: TestCount | None, now: TestCount) -> Iterator[str]:
     if before is None:
         return

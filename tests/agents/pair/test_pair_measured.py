@@ -6,11 +6,15 @@ import json
 import pytest
 
 from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.measuring import Harness, TurnWork
 from holdfast.agents.pair.startup import PairCallbacks
+from holdfast.pair.frozen import freeze
+from holdfast.pair.handover import EvaluationPlan
 from holdfast.pair.phases import ChoicesMade, HandedOver, HandoverAccepted, HandoverRejected
 from support.pair_approvals import PLAN, Deciding, people
 from support.pair_crash import EXAMPLE, prepare
 from support.pair_runs import BOTH, PairRun, bash, hand_over, last_results, pair_of, read, users_in, write
+from support.pair_values import layout_in
 
 assert EXAMPLE.exists(), "the path of the example is set by the import above"
 from cheats import CHEATS, cheat  # noqa: E402
@@ -151,6 +155,50 @@ def test_an_evaluation_that_gives_nothing_is_told_and_can_be_mended(pair_run, co
     assert why in outcome.sentence
     rejected = [one for one in pair_run.phases if isinstance(one, HandoverRejected)]
     assert len(rejected) == 4
+
+
+def test_a_module_that_stands_in_for_one_of_python_is_a_sign(pair_run):
+    fake = "import re\n\ndef loads(_):\n    return ['a']\n\ndef dumps(_):\n    return '{\"passed\": true}'\n"
+    outcome = pair_run.run([PLAN, DESIGNED], [built("alpha"), write("json.py", fake, id_="f"), done()])
+    assert outcome.reason == "ask"
+    assert "the evaluation loads what was not approved with it: `json.py`" in outcome.sentence
+
+
+def test_files_that_cannot_be_read_or_named_do_not_stop_the_pair(pair_run):
+    odd = bash(
+        r"printf 'alpha beta' > out.txt; mkfifo pipe.py tests.json; touch $'test_\xff.py' $'\xff.json'"
+    )
+    assert pair_run.run([PLAN, DESIGNED], [odd, done()]).reason == "success"
+
+
+def test_tests_with_names_that_are_no_text_are_counted(pair_run):
+    odd = bash(r"printf 'alpha beta' > out.txt; echo 'def test_it(): pass' > $'test_\xff.py'")
+    assert pair_run.run([PLAN, DESIGNED], [odd, done()]).reason == "success"
+    assert accepted(pair_run)[0].tests.names == (r"test_\udcff.py: test_it",)
+
+
+async def cancelled_while_it_measures(harness, frozen, started):
+    work = asyncio.create_task(harness.measure(frozen, 1, None, (), None, TurnWork()))
+    while not started():
+        assert not work.done()
+        await asyncio.sleep(0.01)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
+def test_what_was_written_before_an_interruption_is_no_result(tmp_path):
+    layout = layout_in(tmp_path / "work")
+    (layout.root / "cases.json").write_text("[]")
+    command = "echo '{\"passed\": true}' > execution_outputs/iteration_1/evaluation_results/a.json; sleep 60"
+    frozen = freeze(layout, EvaluationPlan(command, ("cases.json",)))
+    harness = Harness(layout, tmp_path / "own")
+    harness.approved.keep(layout, frozen)
+    killed = harness.folder / "run-killed"
+    killed.mkdir()
+    results = "run-*/work/execution_outputs/iteration_1/evaluation_results/a.json"
+    asyncio.run(cancelled_while_it_measures(harness, frozen, lambda: [*harness.folder.glob(results)]))
+    assert [one.name for one in harness.folder.iterdir()] == ["approved"], "that of a killed run too"
 
 
 def test_what_cannot_be_frozen_is_refused_at_once(pair_run):

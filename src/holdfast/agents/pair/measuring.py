@@ -16,7 +16,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.pair.project_state import answer_files, component_sources, count_tests, sample_records
+from holdfast.agents.pair.project_state import (
+    answer_files,
+    component_sources,
+    count_tests,
+    sample_records,
+    shadowing_files,
+)
 from holdfast.messages import Json
 from holdfast.pair.clean_copy import CannotCopy, copy_folder, folder_size
 from holdfast.pair.evaluation import IterationResults, UnreadableResults, read_evaluation, with_causes
@@ -29,6 +35,7 @@ from holdfast.pair.suspicions import (
     fewer_samples,
     fewer_tests,
     same_outputs,
+    stand_ins,
     written_by_hand,
 )
 from holdfast.tools.envelope import ToolError
@@ -40,7 +47,7 @@ from holdfast.tools.workspace import Workspace
 MOST_OUTPUT = 50_000_000
 """Bytes that an evaluation may print."""
 MOST_DISK = 4_000_000_000
-"""Bytes that the copy may grow to."""
+"""Bytes that the copy may grow to, with temporary files."""
 LOOK_EVERY = 0.5
 """Seconds between two looks at the size of the copy."""
 SHOWN = 2_000
@@ -90,10 +97,18 @@ class Harness(Struct, frozen=True):
         work: TurnWork,
     ) -> Measurement:
         """Run the evaluation, and read its results. `claimed` are those that the agent has on the disk."""
-        copy = Path(tempfile.mkdtemp(prefix="run-", dir=self._made()))
+        copy = await asyncio.to_thread(self._new_copy)
         try:
             approved = await asyncio.to_thread(self.approved.contents, self.layout, frozen)
-            clean = await asyncio.to_thread(copy_folder, self.layout, copy / "work", iteration, approved)
+            clean = await asyncio.to_thread(
+                copy_folder,
+                self.layout,
+                copy / "work",
+                iteration,
+                approved,
+                folders=frozen.folders,
+                without=self.folder.resolve(),
+            )
             ending, output = await self._run(frozen, clean, iteration)
             read = await asyncio.to_thread(self._read, clean, iteration, ending, output, frozen)
             if read.results is None:
@@ -106,6 +121,7 @@ class Harness(Struct, frozen=True):
                 *fewer_samples(before, results),
                 *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
                 *changed_evaluation(changed_files(self.layout, frozen)),
+                *stand_ins(shadowing_files(self.layout, frozen)),
                 *same_outputs(samples),
                 *fewer_tests(tests_before, tests),
                 *copied_answers(samples, sources, answer_files(clean, frozen)),
@@ -116,9 +132,12 @@ class Harness(Struct, frozen=True):
         finally:
             await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
 
-    def _made(self) -> Path:
+    def _new_copy(self) -> Path:
+        """A new folder for a copy. Those of killed runs are removed: one pair measures once at a time."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return self.folder
+        for left in self.folder.glob("run-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        return Path(tempfile.mkdtemp(prefix="run-", dir=self.folder))
 
     async def _run(
         self, frozen: FrozenEvaluation, clean: PairFolder, iteration: int
@@ -126,11 +145,14 @@ class Harness(Struct, frozen=True):
         command = frozen.plan.command.replace("{iteration}", str(iteration))
         limits = ShellLimits(output_bytes=MOST_OUTPUT)
         with Shell(sandbox=self.sandbox, access="write", hidden=self.hidden, limits=limits) as shell:
-            watching = asyncio.create_task(_stop_if_full(shell, clean.root))
+            watching = asyncio.create_task(_stop_if_full(shell, clean.root, shell.folder))
             try:
                 job, ending, _ = await shell.run(
                     command, Workspace([clean.root]), seconds=float(frozen.plan.seconds)
                 )
+                if ending.why == "cancelled":
+                    # What it wrote so far are not its results.
+                    raise asyncio.CancelledError
                 size = job.output.size
                 return ending, job.output.read(max(0, size - SHOWN)).decode("utf-8", "replace")
             except ToolError as error:
@@ -163,10 +185,10 @@ class Harness(Struct, frozen=True):
         return Measurement(results, output=output)
 
 
-async def _stop_if_full(shell: Shell, folder: Path) -> None:
+async def _stop_if_full(shell: Shell, *folders: Path) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY)
-        if await asyncio.to_thread(folder_size, folder) > MOST_DISK:
+        if await asyncio.to_thread(folder_size, *folders) > MOST_DISK:
             for job in shell.jobs.values():
                 job.stop("stopped")
             return

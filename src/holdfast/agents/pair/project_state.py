@@ -4,13 +4,15 @@ Rule: files are only read, links are not followed, and there is a bound on each.
 """
 
 import os
+import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import msgspec
 
 from holdfast.messages import Json
-from holdfast.pair.folder import RESULTS, SAMPLES, PairFolder
+from holdfast.pair.folder import RESULTS, SAMPLES, PairFolder, printable
 from holdfast.pair.frozen import FrozenEvaluation
 from holdfast.pair.suspicions import OUTPUT_KEYS, SampleRecord, TestCount
 from holdfast.review.checks.weakened_tests import tests_in
@@ -20,6 +22,7 @@ TRACES = "execution_traces"
 MOST_FILES, MOST_BYTES = 5_000, 1_000_000
 """The most files that are looked at, and the largest of them."""
 MOST_TESTS = 2_000
+STANDARD = sys.stdlib_module_names - {"test"} | {"sitecustomize", "usercustomize"}
 LEFT_OUT = {".git", "__pycache__", "node_modules", ".venv", "venv", "target", "vendor"}
 
 
@@ -63,6 +66,21 @@ def answer_files(clean: PairFolder, frozen: FrozenEvaluation) -> list[str]:
     return [path for path in frozen.files if any(_listed_samples(clean.root / path))]
 
 
+def shadowing_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
+    """Files beside the programs of the evaluation that Python loads instead of its own modules, and those that set
+    up pytest."""
+    programs = [PurePath(name).parent for name in frozen.files if name.endswith(".py")]
+    names = {*STANDARD, *(["conftest"] if "pytest" in frozen.plan.command else [])}
+    found = set[str]()
+    for folder in {PurePath(), *programs} if programs or "python" in frozen.plan.command else ():
+        for ending in (".py", ".pyc", ".so", "/__init__.py", "/__init__.pyc"):
+            for path in (layout.root / folder).glob(f"*{ending}"):
+                inner = path.relative_to(layout.root)
+                if inner.relative_to(folder).parts[0].partition(".")[0] in names:
+                    found.add(printable(inner.as_posix()))
+    return sorted(found - {*frozen.files})
+
+
 def _output(*written: Json) -> Json:
     found = (one[key] for one in written if isinstance(one, dict) for key in OUTPUT_KEYS if key in one)
     return next(found, None)
@@ -88,7 +106,7 @@ def _json_files(folder: Path) -> dict[str, dict[str, Json]]:
 
 def _json(path: Path) -> Json:
     try:
-        if path.is_symlink() or path.stat().st_size > MOST_BYTES:
+        if not _is_readable(path):
             return None
         value: Json = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -113,12 +131,18 @@ def _programs(layout: PairFolder) -> Iterator[tuple[str, str]]:
                 return
             text = _source(layout.root / path)
             if text is not None:
-                yield path, text
+                yield printable(path), text
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether it is a plain file: reading a pipe would wait for somebody to write."""
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
 
 
 def _source(path: Path) -> str | None:
     try:
-        if path.is_symlink() or path.stat().st_size > MOST_BYTES:
+        if not _is_readable(path):
             return None
         return path.read_text("utf-8", "replace")
     except OSError:

@@ -136,6 +136,11 @@ class Shell:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def folder(self) -> Path:
+        """Where the output of its commands and their temporary files are."""
+        return self._folder.path
+
     def restore(self, data: Mapping[str, Json]) -> None:
         """Take over an earlier result of Bash: the folder, and that its id is used."""
         cwd, output = data.get("cwd"), data.get("output")
