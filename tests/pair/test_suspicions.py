@@ -4,12 +4,14 @@ import pytest
 
 from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.suspicions import (
+    MOST_TESTS,
     SampleRecord,
     TestCount,
     copied_answers,
     fewer_samples,
     fewer_tests,
     same_outputs,
+    with_tests,
     written_by_hand,
 )
 
@@ -50,6 +52,27 @@ def test_tests_that_are_gone_or_disabled():
     ]
     assert [*fewer_tests(before, TestCount(("t: one", "t: three", "t: two"), 0))] == []
     assert [*fewer_tests(None, TestCount())] == []
+
+
+def test_a_test_that_is_gone_is_missed_until_it_is_back():
+    first, second = TestCount(("a.py: one", "a.py: two")), TestCount(("a.py: two", "b.py: three"))
+    known = with_tests(first, second)
+    assert known == TestCount(("a.py: one", "a.py: two", "b.py: three"))
+    assert [*fewer_tests(known, second)] == ["tests are gone: `a.py: one`"]
+    assert [*fewer_tests(known, known)] == []
+
+
+def test_a_test_that_was_moved_is_not_gone():
+    first, second = TestCount(("a.py: one", "a.py: two")), TestCount(("a.py: two", "b.py: one"))
+    assert [*fewer_tests(first, second)] == []
+    assert [*fewer_tests(with_tests(first, second), second)] == []
+
+
+def test_tests_that_were_not_counted_are_not_gone():
+    names = tuple(f"t.py: test_{number:05}" for number in range(MOST_TESTS))
+    more = tuple(sorted((*names[1:], "a.py: test_new")))
+    assert [*fewer_tests(TestCount(names), TestCount(("a.py: test_new", *names[:-1])))] == []
+    assert [*fewer_tests(TestCount(names), TestCount(more))] == ["tests are gone: `t.py: test_00000`"]
 
 
 def records(outputs, expected=None):

@@ -16,7 +16,7 @@ from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.frozen import FrozenEvaluation
 from holdfast.pair.handover import Handover
 from holdfast.pair.stop_rules import StopRules, percent
-from holdfast.pair.suspicions import TestCount
+from holdfast.pair.suspicions import TestCount, with_tests
 from holdfast.prices import format_dollars
 
 KIND = "pair"
@@ -228,8 +228,10 @@ class PairState(Struct):
     results: list[IterationResults] = field(default_factory=list)
     evaluation: FrozenEvaluation | None = None
     """That of the newest design."""
+    design: str = ""
+    """The hash of the newest design."""
     tests: TestCount | None = None
-    """The tests in the folder when a handover was accepted last."""
+    """The tests in the folder by the newest design, and those that were added since: what is gone stays known."""
     asked: dict[str, DecisionRequested] = field(default_factory=dict)
     """Everything that was ever requested, the newest last."""
     pending: dict[str, DecisionRequested] = field(default_factory=dict)
@@ -310,9 +312,11 @@ def _accept(state: PairState, accepted: HandoverAccepted, second: str) -> None:
     state.handovers[state.last.role] = state.last
     state.iterations += _counts(state.last, accepted, second)
     if state.last.role != second:
+        is_new, state.design = accepted.design != state.design, accepted.design
         state.evaluation = accepted.evaluation
-    state.tests = accepted.tests or state.tests
-    if state.last.role == second:
+        state.tests = accepted.tests if is_new else with_tests(state.tests, accepted.tests)
+    else:
+        state.tests = with_tests(state.tests, accepted.tests)
         state.blocked = state.blocked + 1 if accepted.is_blocked else 0
     if accepted.results is not None:
         state.results.append(accepted.results)

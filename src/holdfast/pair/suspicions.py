@@ -17,6 +17,8 @@ from holdfast.pair.evaluation import IterationResults, listed
 
 LEAST_ALIKE = 4
 """From this many samples on, equal outputs say something."""
+MOST_TESTS = 2_000
+"""The most tests that are counted."""
 LEAST_TEXT = 8
 """A shorter expected text may be in a program by chance."""
 LEAST_NUMBER = 1_000
@@ -26,7 +28,7 @@ _WORDS = re.compile(r"""["'`]([^"'`\n]{3,200})["'`]|(?<![\w.])(\d{4,}(?:\.\d+)?)
 
 
 class TestCount(Struct, frozen=True):
-    """The tests of a project: their names, and how many are disabled."""
+    """The tests of a project: their names, each after the path of its file, and how many are disabled."""
 
     __test__ = False
 
@@ -75,13 +77,34 @@ def stand_ins(files: Sequence[str]) -> Iterator[str]:
         yield f"the evaluation loads what was not approved with it: {listed(files)}"
 
 
+def with_tests(before: TestCount | None, now: TestCount | None) -> TestCount | None:
+    """The tests of now with those that are gone, which are missed until they are back."""
+    if before is None or now is None:
+        return before or now
+    names = (*now.names, *_gone(before, now))
+    return TestCount(tuple(sorted(names)), min(before.disabled, now.disabled))
+
+
 def fewer_tests(before: TestCount | None, now: TestCount) -> Iterator[str]:
     if before is None:
         return
-    if gone := sorted({*before.names} - {*now.names}):
+    if gone := _gone(before, now):
         yield f"tests are gone: {listed(gone)}"
     if now.disabled > before.disabled:
         yield f"{now.disabled} tests are disabled, and {before.disabled} were before"
+
+
+def _gone(before: TestCount, now: TestCount) -> list[str]:
+    """A test that is in another file now is not gone, and one after the last that was counted may be there."""
+    here = {*now.names}
+    moved = {_test_name(one) for one in here - {*before.names}}
+    last = now.names[-1] if len(here) >= MOST_TESTS else ""
+    missing = (one for one in before.names if one not in here and (not last or one <= last))
+    return [one for one in missing if _test_name(one) not in moved]
+
+
+def _test_name(test: str) -> str:
+    return test.rpartition(": ")[2]
 
 
 def same_outputs(samples: Sequence[SampleRecord]) -> Iterator[str]:

@@ -130,12 +130,24 @@ def test_a_suspicious_success_that_is_rejected_goes_on_and_the_agent_reads_why(p
     test = pair_run.root / "tests" / "test_it.py"
     test.parent.mkdir()
     test.write_text("def test_it():\n    assert True\n")
-    script = [bash("rm tests/test_it.py; printf 'alpha beta' > out.txt"), done(), done()]
+    back = write("tests/test_it.py", "def test_it():\n    assert True\n", id_="b")
+    script = [bash("rm tests/test_it.py; printf 'alpha beta' > out.txt"), done(), back, done()]
     maker = Deciding(("approve", ""), ("reject", "bring the test back"))
     outcome = pair_run.run([PLAN, DESIGNED], script, people=people(maker))
     assert maker.about == ["design", "result"]
     assert "bring the test back" in users_in(pair_run.models[1].requests[-1])[-1]
     assert outcome.reason == "success"
+
+
+def test_tests_that_an_earlier_iteration_deleted_are_still_missed(pair_run):
+    test = pair_run.root / "tests" / "test_it.py"
+    test.parent.mkdir()
+    test.write_text("def test_it():\n    assert True\n")
+    later = bash("echo alpha beta > out.txt", id_="l")
+    script = [bash("rm tests/test_it.py; echo alpha > out.txt"), done(), later, done()]
+    maker = Deciding(("approve", ""), None)
+    assert pair_run.run([PLAN, DESIGNED], script, people=people(maker)).reason == "ask"
+    assert maker.about == ["design", "result"]
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,13 @@ import msgspec
 from holdfast.messages import Json
 from holdfast.pair.folder import RESULTS, SAMPLES, PairFolder, printable
 from holdfast.pair.frozen import FrozenEvaluation
-from holdfast.pair.suspicions import OUTPUT_KEYS, SampleRecord, TestCount
+from holdfast.pair.suspicions import MOST_TESTS, OUTPUT_KEYS, SampleRecord, TestCount
 from holdfast.review.checks.weakened_tests import tests_in
 from holdfast.review.file_types import is_test_file, language_family
 
 TRACES = "execution_traces"
 MOST_FILES, MOST_BYTES = 5_000, 1_000_000
 """The most files that are looked at, and the largest of them."""
-MOST_TESTS = 2_000
 STANDARD = sys.stdlib_module_names - {"test"} | {"sitecustomize", "usercustomize"}
 LEFT_OUT = {".git", "__pycache__", "node_modules", ".venv", "venv", "target", "vendor"}
 
