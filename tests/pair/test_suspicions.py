@@ -114,3 +114,7 @@ def test_words_that_every_component_has_say_nothing():
 def test_a_component_that_reads_what_is_expected():
     (said,) = copied_answers(ENUMERATED, {"a.py": "open('cases.json')"}, ["data/cases.json"])
     assert said == "`a.py` names what the evaluation expects: `data/cases.json`"
+
+
+def test_a_component_that_reads_a_file_with_a_longer_name():
+    assert [*copied_answers(ENUMERATED, {"a.py": "open('edge_cases.json')"}, ["data/cases.json"])] == []

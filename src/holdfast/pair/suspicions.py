@@ -124,7 +124,7 @@ def copied_answers(
     """Components that name a file of `answers`, or that hold names of samples or what is expected of one sample
     only. `sources` are programs by path, without the evaluation and the outputs."""
     for path, text in sorted(sources.items()):
-        if named := [one for one in answers if PurePath(one).name in text]:
+        if named := [one for one in answers if _names_file(text, PurePath(one).name)]:
             yield f"`{path}` names what the evaluation expects: {listed(named)}"
     counts = Counter(_text(one.expected) for one in samples)
     marks: dict[str, str] = {}
@@ -137,6 +137,11 @@ def copied_answers(
         found = sorted({marks[word] for word in words if word in marks})
         if len(found) >= min(2, len(samples)) and found:
             yield f"`{path}` holds names or expected values of samples: {listed(found)}"
+
+
+def _names_file(text: str, name: str) -> bool:
+    """Whether a text has the name of a file, and not only a longer one that ends or begins like it."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def _distinctive(expected: Json) -> Iterator[str]:
