@@ -1,6 +1,9 @@
 """The checks on real changes: what they find, and what they let pass."""
 
+from random import Random
+
 import pytest
+from redaction_planted import SEED, issued_keys, named_secrets
 
 from holdfast.review.checks import MODULES, RULES
 from support.review_values import check
@@ -57,6 +60,44 @@ def test_a_made_up_password_in_a_test_is_let_pass_and_a_token_is_not(tmp_path):
 def test_a_password_in_code_is_found(tmp_path):
     found = check(tmp_path, {"a.py": "\n"}, {"a.py": 'db = connect(password="hunter22xy")\n'}, "secrets")
     assert rules(found) == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("pnpm-lock.yaml", "      '@inquirer/password': 4.0.15(@types/node@22.13.8)"),
+        (".env.example", "DB_PASSWORD=kJ8fhQ2mZx4Lw9"),
+        ("src/lang/translations/br-FR.yaml", "resolve_sso_admin_password: Ger-tremen1"),
+        ("src/lang/he-IL.yaml", "INVALID_TOKEN: אסימון לא תקין"),
+        ("src/a.py", 'engine = connect("postgres://postgres:postgres1@localhost/db")'),
+        ("src/a.py", 'key = "AKIAIOSFODNN7EXAMPLE"'),
+        ("src/a.py", 'key = "sk-proj-1234567890abcdefghijklmn"'),
+        ("src/a.py", 'API_TOKEN = "your-secret-token"'),
+        ("src/a.c", 'auth = "AWS_SIGV4";'),
+        ("src/a.vue", '<Input :value="password" :disabled="isLoading" @input="password = $event" />'),
+        ("src/a.ts", "const columns = { user_password: 'u.password' };"),
+        ("docs/a.md", "Authorization: Bearer kJ8fhQ2mZx4Lw9pR7tVbN3cY6sD1gH5a"),
+    ],
+)
+def test_what_only_looks_like_a_secret_is_not_reported(tmp_path, path, line):
+    assert rules(check(tmp_path, {path: "\n"}, {path: f"\n{line}\n"}, "secrets")) == []
+
+
+@pytest.mark.parametrize(("path", "severity"), [("src/app.py", "high"), ("tests/test_a.py", "low")])
+def test_a_private_key_is_one_finding(tmp_path, path, severity):
+    body = "\n".join("kJ8fhQ2mZx4Lw9pR7tVbN3cY6sD1gH5aWq0EuXiOyPzKvMnB2jFrTlGc" for _ in range(4))
+    key = f'KEY = """-----BEGIN PRIVATE KEY-----\n{body}x1\n-----END PRIVATE KEY-----"""\n'
+    found = check(tmp_path, {path: "\n"}, {path: "\n" + key}, "secrets")
+    assert [(one.line, one.severity) for one in found.kept] == [(3, severity)]
+
+
+def test_every_key_of_a_known_issuer_is_still_reported(tmp_path):
+    rng = Random(SEED)
+    keys = [*issued_keys(rng), *(one for one in named_secrets(rng) if one.kind != "flag")]
+    text = "\n\n\n".join(f'x = "{one.lead}{one.value}{one.tail}"' for one in keys)
+    found = check(tmp_path, {"src/app.py": "\n"}, {"src/app.py": "\n\n\n" + text + "\n"}, "secrets")
+    missed = {one.kind for at, one in enumerate(keys) if 4 + 3 * at not in {line for _, line in lines(found)}}
+    assert missed == set()
 
 
 # conflicts
@@ -221,3 +262,23 @@ def test_a_mode_is_found_where_the_file_is_no_program(tmp_path):
     files = {"a.py": "x = 1\n", "b.py": "#!/usr/bin/env python3\n"}
     found = check(tmp_path, files, files, "leftovers", executable=("a.py", "b.py"))
     assert [(f.rule, f.path, f.line) for f in found.kept] == [("executable-mode", "a.py", 0)]
+
+
+# lock files that need no change
+
+
+def test_a_template_that_is_no_member_of_the_workspace_has_no_lock_file(tmp_path):
+    lock = "importers:\n  packages/core:\n    dependencies: {}\n"
+    for folder, expected in (("packages/template", []), ("packages/core", ["lock-not-updated"])):
+        path = f"{folder}/package.json"
+        before = {"pnpm-lock.yaml": lock, path: '{"dependencies": {"vite": "^8.1.0"}}\n'}
+        after = {**before, path: '{"dependencies": {"vite": "^8.2.0"}}\n'}
+        assert rules(check(tmp_path / folder.replace("/", "-"), before, after, "dependencies")) == expected
+
+
+def test_a_version_that_go_sum_has_already_needs_no_change_of_it(tmp_path):
+    before = {"go.mod": "require example.org/a v1.0.0\n", "go.sum": "example.org/a v1.1.0 h1:x=\n"}
+    after = {**before, "go.mod": "require example.org/a v1.1.0\n"}
+    assert rules(check(tmp_path / "known", before, after, "dependencies")) == []
+    after["go.mod"] = "require example.org/a v1.2.0\n"
+    assert rules(check(tmp_path / "new", before, after, "dependencies")) == ["lock-not-updated"]

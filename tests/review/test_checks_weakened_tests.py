@@ -238,3 +238,20 @@ def test_a_dependency_that_stays_is_let_pass(tmp_path, line):
         )
         == []
     )
+
+
+def test_tests_that_are_written_again_in_another_file_are_not_deleted(tmp_path):
+    old = "def test_one():\n    assert add(1, 1) == 2\n\n\ndef test_two():\n    assert add(2, 2) == 4\n"
+    new = "def test_sum_of_ones():\n    assert total([1, 1]) == 2\n\n\ndef test_sum_of_twos():\n    pass\n"
+    before = {"tests/test_a.py": old + "\nX = 1\n"}
+    after = {"tests/test_a.py": "\nX = 1\n", "tests/test_b.py": new}
+    assert check(tmp_path, before, after, "weakened_tests").kept == ()
+
+
+def test_the_test_of_a_name_that_the_code_no_longer_has_may_go(tmp_path):
+    test = "it('reads a cached value', () => {\n  expect(store.readCached('a')).toBe(1)\n})\n"
+    before = {"a.ts": "const x = { readCached: 1 }\n", "a.test.ts": test + "const y = 1\n"}
+    after = {"a.ts": "const x = {}\n", "a.test.ts": "const y = 1\n"}
+    assert check(tmp_path / "gone", before, after, "weakened_tests").kept == ()
+    found = check(tmp_path / "there", before, {**after, "a.ts": before["a.ts"]}, "weakened_tests").kept
+    assert [one.rule for one in found] == ["deleted-test"]

@@ -104,7 +104,8 @@ def _in_manifest(change: CheckInput, file: FileChange, paths: set[str]) -> Itera
         return
     differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     lock = next((path for path in _lock_file_paths(file.path) if change.new(path) is not None), None)
-    if lock is not None and lock not in paths and file.change == "modified":
+    is_missed = lock is not None and lock not in paths and file.change == "modified"
+    if lock is not None and is_missed and not _is_locked(change, file.path, lock, differ, new):
         lines = list(_lines_about(file, differ))
         side: Side = "old" if lines and lines[0].kind == "-" else "new"
         evidence = [line for line in lines if line.kind == lines[0].kind][:_MAX_SHOWN]
@@ -112,6 +113,21 @@ def _in_manifest(change: CheckInput, file: FileChange, paths: set[str]) -> Itera
         suggestion = "Update the lock file in the same change."
         yield change.finding(LOCK_BEHIND, file, evidence, claim, suggestion, side=side)
     yield from _unpinned(change, file, old, new)
+
+
+def _is_locked(change: CheckInput, path: str, lock: str, differ: list[str], new: Requirements) -> bool:
+    """Does the lock file need no change: is the manifest of no member of its workspace, or has it every version?"""
+    text, name = change.new(lock) or "", PurePosixPath(lock).name
+    folder = PurePosixPath(path).parent.relative_to(PurePosixPath(lock).parent)
+    if name in ("pnpm-lock.yaml", "package-lock.json") and folder.name and str(folder) not in text:
+        return True
+    if name == "go.sum":
+        return all(
+            one not in new
+            or (new[one].startswith((".", "/")) if "=>" in one else f"{one} {new[one]}" in text)
+            for one in differ
+        )
+    return False
 
 
 def _lines_about(file: FileChange, names: list[str]) -> Iterator[DiffLine]:

@@ -11,9 +11,10 @@ from threading import Thread
 from holdfast.redaction import SecretSpan, find_secrets, kingfisher_problem
 from holdfast.redaction.randomness import is_random_run, long_runs
 from holdfast.review.checks.check_input import CheckInput, ReviewRule
+from holdfast.review.checks.secret_evidence import report_severity
 from holdfast.review.diff import Diff, DiffLine, FileChange
-from holdfast.review.file_types import is_lock_file, is_program_file, is_test_file, language_family
-from holdfast.review.finding import Finding
+from holdfast.review.file_types import is_lock_file
+from holdfast.review.finding import SEVERITIES, Finding
 
 SECRET = ReviewRule(
     "secret",
@@ -24,13 +25,6 @@ SECRET = ReviewRule(
     "security",
 )
 RULES = (SECRET,)
-
-_WEAK = frozenset(
-    """assignment authorization url flag command cookie sql netrc basic pgpass password_hash""".split()
-)
-"""Rules that go by the text around a value. In a test or an example the value is usually made up."""
-_COMMANDS = frozenset(("flag", "command"))
-"""Rules for command lines: in other code they match sentences about commands."""
 
 
 def preload_scanner(diff: Diff) -> Thread | None:
@@ -62,21 +56,29 @@ def _in_file(change: CheckInput, file: FileChange, removed: str) -> Iterator[Fin
     # Unchanged lines are read too: what makes a value secret may be in the line before.
     text = "\n".join(line.text for line in lines)
     found = find_secrets(text, kingfisher=not is_lock_file(file.path))
-    family = language_family(file.path)
-    is_sample = is_test_file(file.path) or is_program_file(file.path) or family == "markup"
-    ignored = frozenset() if family in ("shell", "", "data") else _COMMANDS
     advice = "Read it from the environment or a secret store, and replace it where it is in use."
     reported: set[str] = set()
+    last_block = -1  # the last line of a key block, which is one finding
     for line, secrets in _by_line(lines, found):
         values = {text[one.start : one.end] for one in secrets}
-        if line.kind != "+" or values <= reported or all(value in removed for value in values):
+        is_in_block = secrets[0].rule == "private_key" and line.new == last_block + 1
+        if secrets[0].rule == "private_key" and line.kind == "+":
+            last_block = line.new
+        if is_in_block or line.kind != "+" or values <= reported or all(value in removed for value in values):
             continue
-        if all(one.rule in (_WEAK if is_sample else ignored) for one in secrets):
+        judged = [
+            (severity, one.rule)
+            for one in secrets
+            if (severity := report_severity(file.path, one.rule, text[one.start : one.end], line.text))
+        ]
+        if not judged:
             continue
         reported |= values
-        kind = secrets[0].rule.removeprefix("kingfisher.").replace("_", " ")
-        claim = f"A secret is added here ({kind})."
-        yield change.finding(SECRET, file, [line], claim, advice, severity="medium" if is_sample else None)
+        severity, rule = max(judged, key=lambda one: SEVERITIES.index(one[0]))
+        kind = rule.removeprefix("kingfisher.").replace("_", " ")
+        yield change.finding(
+            SECRET, file, [line], f"A secret is added here ({kind}).", advice, severity=severity
+        )
 
 
 def _by_line(lines: list[DiffLine], found: list[SecretSpan]) -> Iterator[tuple[DiffLine, list[SecretSpan]]]:

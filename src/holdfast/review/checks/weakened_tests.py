@@ -68,6 +68,7 @@ _COMMENTED = re.compile(r"\s*(?:#|//)\s*")
 _DEFINITION = re.compile(
     r"\s*(?:export )?(?:async )?(?:pub )?(?:def|class|function|func(?: \([^)]*\))?|fn|struct) (?P<name>\w{3,})"
 )
+_COMPOUND = re.compile(r"\b(?=\w*(?:[a-z][A-Z]|[A-Za-z]_[A-Za-z]))[A-Za-z]\w{4,}")
 _MAX_SHOWN = 5
 _MOVED_SHARE = 0.5
 """If this share of a test's lines is added elsewhere, the test was moved or rewritten."""
@@ -77,7 +78,7 @@ def check(change: CheckInput) -> Iterator[Finding]:
     files = [
         file for file in change.files("generated") if is_test_file(file.path) or is_test_file(file.old_path)
     ]
-    removed = _removed_definitions(change) if files else set()
+    removed = _removed_definitions(change) | _removed_names(change) if files else set()
     added = {name for file in files for name in _added_names(file)}
     for file in files:
         yield from _deleted(change, file, removed, added)
@@ -106,8 +107,14 @@ def _deleted(change: CheckInput, file: FileChange, removed: set[str], added: set
             names = {name for line in body for name in re.findall(r"\w{3,}", line.text)}
             if not is_kept and not names & removed:
                 heads.append(head)
-    if not heads or len(_added_names(file)) >= len(heads):
-        return  # as many tests are new: they were rewritten
+    gone = {
+        _name(pattern, line)
+        for one in change.diff.files
+        for line in one.lines("-")
+        if pattern.match(line.text)
+    }
+    if not heads or len(added - gone) >= len(heads) or len(_added_names(file)) >= len(heads):
+        return  # as many tests are new, here or in another file: they were rewritten
     tests = [_name(pattern, head) for head in heads]
     more = f" and {len(tests) - _MAX_SHOWN} more" if len(tests) > _MAX_SHOWN else ""
     what = "A test is" if len(tests) == 1 else f"{len(tests)} tests are"
@@ -157,6 +164,16 @@ def _removed_definitions(change: CheckInput) -> set[str]:
             names.update(match["name"] for match in found if match)
     stems = {PurePosixPath(file.path).stem for file in code if file.change == "deleted"}
     return (sides["-"] - sides["+"]) | stems
+
+
+def _removed_names(change: CheckInput) -> set[str]:
+    """Names such as `parseLine` or `parse_line` that code which is no test no longer has after the change."""
+    code = [file for file in change.diff.files if not is_test_file(file.path) and language_family(file.path)]
+    removed = {name for file in code for line in file.lines("-") for name in _COMPOUND.findall(line.text)}
+    for file in code if removed else ():
+        text = change.new(file.path) if file.change != "deleted" else ""
+        removed -= set(_COMPOUND.findall(text or "\n".join(line.text for line in file.lines("+"))))
+    return removed
 
 
 def _is_subject_gone(change: CheckInput, file: FileChange) -> bool:
