@@ -126,3 +126,23 @@ def test_a_question_needs_words_and_a_review(tmp_path):
     assert "there is no question" in empty.stderr
     assert none.returncode == 3
     assert "there is no review" in none.stderr
+
+
+@pytest.mark.slow
+def test_an_unknown_price_is_said_before_the_run_and_refused_only_with_a_limit_in_dollars(tmp_path):
+    repo = repository(tmp_path)
+    with serving(says("Nothing to report.")) as server:
+        model = f"anthropic/test@{server.url}"
+        refused = review(repo, server, "--model", model, "--max-cost", "1")
+        assert refused.returncode == 2
+        assert "so a limit in dollars cannot be kept" in refused.stderr
+        assert server.requests == []
+        done = review(repo, server, "--model", model)
+        assert done.returncode == 0, done.stderr
+        lines = done.stderr.splitlines()
+        said = next(
+            at for at, line in enumerate(lines) if "the price of `anthropic/test` is not known" in line
+        )
+        spent = next(at for at, line in enumerate(lines) if "1 step" in line)
+        assert said < spent
+        assert "$" not in lines[spent]

@@ -208,7 +208,7 @@ def test_json_has_the_documented_shape():
     assert data["units"][0]["new"] == [3, 9]
     assert set(data) == {
         *("schema", "tool", "title", "model", "summary", "counts", "worst", "findings", "dropped"),
-        *("linters", "dropped_patches", "merged", "units", "unseen"),
+        *("linters", "dropped_patches", "merged", "units", "unseen", "hidden_counts", "hidden"),
     }
 
 

@@ -26,6 +26,7 @@ from holdfast.cli.options import (
     model_option,
     profile_option,
 )
+from holdfast.cli.review_silence import read_silence, write_baseline
 from holdfast.cli.streams import hint, note, printable, say, write, write_file
 from holdfast.errors import HoldfastError, InputError
 from holdfast.review.finding import SEVERITIES, Severity
@@ -35,6 +36,7 @@ from holdfast.review.report import ReviewReport, to_json, to_markdown
 from holdfast.review.repository import open_repository
 from holdfast.review.review import Review, start_review
 from holdfast.review.sarif import to_sarif
+from holdfast.review.silence import hide, silence_notes
 from holdfast.review.versions import decode_text
 
 FOUND = 1
@@ -106,6 +108,9 @@ def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> li
 @click.option(
     "--fail-on", type=click.Choice(SEVERITIES), help="Exit with code 1 if a finding is at least as severe."
 )
+@click.option("--baseline", metavar="FILE", default="", help="Hide findings that FILE lists.")
+@click.option("--update-baseline", is_flag=True, help="Add what is found to the baseline FILE.")
+@click.option("--no-ignore", is_flag=True, help="Report also what comments and the configuration hide.")
 @json_option
 @click.option("--markdown", is_flag=True, help="Print Markdown, on a terminal too.")
 @click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, for code scanning.")
@@ -123,6 +128,9 @@ def command(
     resumes_newest: bool,
     log: str,
     fail_on: Severity | None,
+    baseline: str,
+    update_baseline: bool,
+    no_ignore: bool,
     as_json: bool,
     markdown: bool,
     sarif: bool,
@@ -145,6 +153,8 @@ def command(
         raise InputError("linters are run when a review begins", hint="drop `--linters`")
     if resumes and no_model:
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
+    if update_baseline and not baseline:
+        raise InputError("`--update-baseline` needs a file", hint="name it with `--baseline FILE`")
     code = 0
     is_by_model = resumes or (not no_model and _has_model(asked["model"]))
     if is_by_model:
@@ -156,12 +166,18 @@ def command(
     else:
         review = _review_by_rules(spec, linters)
         report = review.report()
+    silence = read_silence(
+        review, "" if update_baseline and not Path(baseline).exists() else baseline, no_ignore
+    )
+    if update_baseline:
+        silence = write_baseline(Path(baseline), report, review, silence)
+    report = hide(report, review, silence)
     failed = fail_on is not None and reaches_severity(report.findings.kept, fail_on)
     if not quiet or failed:
         if not (is_by_model or no_model):
             note(UNASKED)
         _show(report, form, output)
-        _say_notes(review, spec, report, output)
+        _say_notes(review, spec, report, output, tuple(silence_notes(review, silence)))
     if failed or code:
         ctx.exit(code or FOUND)
 
@@ -261,12 +277,13 @@ def _show(report: ReviewReport, form: Callable[[ReviewReport], str] | None, outp
         write((form or to_markdown)(report))
 
 
-def _say_notes(review: Review, spec: str, report: ReviewReport, output: str) -> None:
-    for sentence in review.notes:
+def _say_notes(review: Review, spec: str, report: ReviewReport, output: str, notes: tuple[str, ...]) -> None:
+    for sentence in (*review.notes, *notes):
         note(sentence)
     if not review.units:
         sentence, what_else = NOTHING.get(spec, ("this diff is empty", ""))
         note(sentence)
         hint(what_else)
     elif output != STDOUT:
-        say(f"{report.size}; findings: {report.found}; written to `{output}`")
+        hidden = f"; {report.hidden_size}" if report.hidden else ""
+        say(f"{report.size}; findings: {report.found}{hidden}; written to `{output}`")

@@ -17,10 +17,12 @@ from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import Finding, Severity
 from holdfast.review.report import ReviewReport, finding_place, risks_of, unit_place
+from holdfast.review.silence import rule_of
 from holdfast.review.unit import ReviewLevel, Unit
 
 MOST_UNITS = 12
 MOST_FINDINGS = 50
+MOST_HIDDEN = 5
 MOST_LINES = 8
 """Of the evidence of one finding."""
 INDENT = 4
@@ -46,10 +48,19 @@ def print_report(report: ReviewReport) -> None:
     more = f"{counted(rest, 'more finding')}; `--markdown` and `--json` have all" if rest > 0 else ""
     parts += [
         Text(f"\n{said}")
-        for said in (more, _safe(report.linted), report.left_out, _safe(report.summary))
+        for said in (more, _safe(report.linted), report.left_out, _hidden(report), _safe(report.summary))
         if said
     ]
     write(draw(parts, sys.stdout, width_of(sys.stdout)))
+
+
+def _hidden(report: ReviewReport) -> str:
+    """How many findings are hidden, and the first of them."""
+    shown = [(one.finding, _safe(one.reason)) for one in report.hidden[:MOST_HIDDEN]]
+    rows = [f"  {one.severity}  {_safe(finding_place(one))}  {rule_of(one)}: {why}" for one, why in shown]
+    rest = len(report.hidden) - MOST_HIDDEN
+    more = [f"  {counted(rest, 'more finding')}; `--markdown` and `--json` have them"] if rest > 0 else []
+    return "\n".join([report.hidden_size, *rows, *more])
 
 
 def _print_units(report: ReviewReport) -> None:

@@ -14,11 +14,13 @@ from holdfast.messages import Json
 
 DEFAULTS = ("default_profile", "default_model", "default_effort", "store")
 
+TABLES = ("profile", "models", "permissions", "checks", "mcp", "review", "settings", "hooks")
+
 
 class Config(Struct, frozen=True):
     """What the files say. `profiles` are the settings each one changes, already in their types; `models`,
-    `permissions`, `checks`, `servers` (of `[mcp.servers]`) and `hooks` are tables as they are written, which the
-    catalogue of models, the tools and the agents read."""
+    `permissions`, `checks`, `review`, `servers` (of `[mcp.servers]`) and `hooks` are tables as they are written, which
+    the catalogue of models, the tools, the reviewer and the agents read."""
 
     where: str = ""
     """The file; of several, the project's."""
@@ -36,6 +38,7 @@ class Config(Struct, frozen=True):
     checks: dict[str, Json] = field(default_factory=dict)
     hooks: dict[str, Json] = field(default_factory=dict)
     """Those of one file; of several, each has its own, since they run in its folder."""
+    review: dict[str, Json] = field(default_factory=dict)
     parts: tuple["Config", ...] = ()
     """The files that this is merged from, the weakest first; none if it is one file."""
 
@@ -56,7 +59,7 @@ class Config(Struct, frozen=True):
 
 
 def merge_configs(*layers: Config) -> Config:
-    """Several files as one, the weakest first: tables are merged by key, lists of permissions have what is in each,
+    """Several files as one, the weakest first: tables are merged by key, lists of permissions and of `[review]` have what is in each,
     and of anything else the last counts. A server is taken whole: half of one may belong to nobody."""
     if len(layers) == 1:
         return layers[0]
@@ -67,12 +70,11 @@ def merge_configs(*layers: Config) -> Config:
             merged.bases[name] = one.bases[name] or merged.bases.get(name, "")
         for name, entry in one.models.items():
             merged.models[name] = {**merged.models.get(name, {}), **entry}
-        for key, value in one.permissions.items():
-            before = merged.permissions.get(key)
-            if isinstance(value, list) and isinstance(before, list):
-                merged.permissions[key] = [*before, *value]
-            else:
-                merged.permissions[key] = value
+        for table, more in ((merged.permissions, one.permissions), (merged.review, one.review)):
+            for key, value in more.items():
+                before = table.get(key)
+                both = isinstance(value, list) and isinstance(before, list)
+                table[key] = [*before, *value] if both else value
         merged.servers.update(one.servers)
         for key, value in one.checks.items():
             known = merged.checks.get(key)
@@ -107,12 +109,8 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
         elif key == "models":
             for name, entry in _table(value, where, prefix + key).items():
                 config.models[name] = _table(entry, where, f'{prefix}models."{name}"')
-        elif key == "permissions":
-            config.permissions.update(_table(value, where, prefix + key))
-        elif key == "checks":
-            config.checks.update(_table(value, where, prefix + key))
-        elif key == "hooks":
-            config.hooks.update(_table(value, where, prefix + key))
+        elif key in ("permissions", "checks", "review", "hooks"):
+            getattr(config, key).update(_table(value, where, prefix + key))
         elif key == "mcp":
             for part, entry in _table(value, where, prefix + key).items():
                 if part != "servers":
@@ -134,8 +132,7 @@ def _table(value: Json, where: str, key: str) -> dict[str, Json]:
 
 def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:
     if key not in DEFAULTS:
-        tables = ("profile", "models", "permissions", "mcp", "hooks", "settings")
-        raise _unknown(key, where, path, [*DEFAULTS, *tables])
+        raise _unknown(key, where, path, [*DEFAULTS, *TABLES])
     if not isinstance(value, str):
         raise ConfigError(f"{where}: `{path}` should be text, found a {type(value).__name__}")
     if key in defaults:

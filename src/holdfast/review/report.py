@@ -18,7 +18,9 @@ or removed, while `schema` stays `holdfast.review/1`.
                 "old": [first, last], "new": [first, last], "tags": [str], "risk": str, "level": str,
                 "confidence": float, "reason": str, "added": int, "removed": int, "hunks": int,
                 "complexity": int, "fan_in": int, "note": str}],
-     "unseen": [{"path": str, "reason": str, "unit": str}]}
+     "unseen": [{"path": str, "reason": str, "unit": str}],
+     "hidden_counts": {by: int},
+     "hidden": [{"by": "comment" | "configuration" | "baseline", "reason": str, "finding": {...}}]}
 
 Findings come the most severe first. A `line` of 0 means the file as a whole.
 """
@@ -26,6 +28,7 @@ Findings come the most severe first. A `line` of 0 means the file as a whole.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -42,6 +45,7 @@ from holdfast.version import __version__
 SCHEMA = "holdfast.review/1"
 RISKS: tuple[Risk, ...] = ("high", "medium", "low")
 _MAX_UNITS = 30
+_HIDERS = {"comment": "comments", "configuration": "the configuration", "baseline": "the baseline"}
 _LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "go": "go", "rs": "rust", "rb": "ruby", "java": "java"}
 
 
@@ -51,6 +55,14 @@ class SkippedUnit(Struct, frozen=True):
     path: str
     reason: str
     unit: str = ""
+
+
+class HiddenFinding(Struct, frozen=True):
+    """A finding that is not reported; `reason` is the comment's, or the name of the file that hides it."""
+
+    finding: Finding
+    by: Literal["comment", "configuration", "baseline"]
+    reason: str = ""
 
 
 class ReviewReport(Struct, frozen=True, kw_only=True):
@@ -64,6 +76,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
     model: str = ""
     summary: str = ""
     linters: tuple[LinterRun, ...] = ()
+    hidden: tuple[HiddenFinding, ...] = ()
 
     @property
     def size(self) -> str:
@@ -100,6 +113,21 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         troubles = [run.trouble for run in self.linters if run.trouble]
         counts = f"linters: {count_linter_findings(self.linters)}" if self.linters else ""
         return "; ".join([counts, *troubles])
+
+    @property
+    def hidden_size(self) -> str:
+        """`3 findings are hidden: 2 high, 1 low (2 by comments, 1 by the baseline)`; empty if none is."""
+        if not self.hidden:
+            return ""
+        severities = _tally(reversed(SEVERITIES), [one.finding.severity for one in self.hidden])
+        ways = ", ".join(f"{count} by {_HIDERS[by]}" for by, count in self.hidden_counts.items())
+        verb = "is" if len(self.hidden) == 1 else "are"
+        return f"{counted(len(self.hidden), 'finding')} {verb} hidden: {severities} ({ways})"
+
+    @property
+    def hidden_counts(self) -> dict[str, int]:
+        by = [one.by for one in self.hidden]
+        return {name: by.count(name) for name in _HIDERS if name in by}
 
     def level(self, unit: Unit) -> ReviewLevel:
         """How closely a unit is reviewed."""
@@ -151,6 +179,8 @@ def to_json(report: ReviewReport) -> str:
         "merged": report.findings.merged,
         "units": [_unit_data(unit, report.level(unit)) for unit in report.units],
         "unseen": [msgspec.to_builtins(one) for one in report.unseen],
+        "hidden_counts": report.hidden_counts,
+        "hidden": [msgspec.to_builtins(one) for one in report.hidden],
     }
     return encode_json(data)
 
@@ -190,6 +220,7 @@ def to_markdown(report: ReviewReport) -> str:
     parts += _findings(report)
     parts += _units(report)
     parts += _unseen(report)
+    parts += _hidden(report)
     parts += [f"{said}." for said in (escape_inline(report.linted), report.left_out) if said]
     return redact("\n\n".join(parts)) + "\n"
 
@@ -247,6 +278,23 @@ def _table_row(unit: Unit, level: ReviewLevel) -> str:
 
 def _words(tags: Iterable[str]) -> str:
     return ", ".join(tag.replace("_", " ") for tag in tags)
+
+
+def _hidden(report: ReviewReport) -> Iterator[str]:
+    if report.hidden:
+        yield "## Hidden"
+        yield f"{report.hidden_size}."
+        rows = [_hidden_row(one) for one in report.hidden[:_MAX_UNITS]]
+        if rest := len(report.hidden) - _MAX_UNITS:
+            rows += [f"- {counted(rest, 'more finding')}"] if rest > 0 else []
+        yield "\n".join(rows)
+
+
+def _hidden_row(one: HiddenFinding) -> str:
+    finding = one.finding
+    place = code_span(finding_place(finding))
+    claim, reason = escape_inline(finding.claim), escape_inline(one.reason)
+    return f"- {finding.severity} {place} {claim} `{finding.id}`, by {one.by}: {reason}"
 
 
 def _unseen(report: ReviewReport) -> Iterator[str]:

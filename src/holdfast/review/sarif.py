@@ -14,7 +14,7 @@ from holdfast.review.diff import Hunk
 from holdfast.review.diff_parser import read_headers
 from holdfast.review.finding import Finding, Severity
 from holdfast.review.linter_findings import is_linter_rule
-from holdfast.review.report import ReviewReport, encode_json
+from holdfast.review.report import HiddenFinding, ReviewReport, encode_json
 from holdfast.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -31,7 +31,8 @@ _LEVELS: dict[Severity, tuple[Literal["note", "warning", "error"], str]] = {
 
 def to_sarif(report: ReviewReport) -> str:
     kept = report.findings.ranked()
-    rules = list(dict.fromkeys(map(_rule_id, kept)))
+    hidden = [one.finding for one in report.hidden]
+    rules = list(dict.fromkeys(map(_rule_id, (*kept, *hidden))))
     driver = {
         "name": "holdfast",
         "version": __version__,
@@ -41,7 +42,10 @@ def to_sarif(report: ReviewReport) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_BASE: {"description": {"text": "The root of the repository."}}},
-        "results": [_result(finding, rules.index(_rule_id(finding))) for finding in kept],
+        "results": [
+            *(_result(finding, rules.index(_rule_id(finding))) for finding in kept),
+            *(_suppressed(one, rules.index(_rule_id(one.finding))) for one in report.hidden),
+        ],
         "properties": {"title": report.title, "model": report.model},
     }
     if notes := _notes(report):
@@ -109,6 +113,12 @@ def _result(finding: Finding, rule: int) -> dict[str, object]:
     if finding.patch:
         result["fixes"] = [_fix(finding)]
     return result
+
+
+def _suppressed(one: HiddenFinding, rule: int) -> dict[str, object]:
+    kind = "inSource" if one.by == "comment" else "external"
+    suppression = {"kind": kind, "status": "accepted", "justification": one.reason or one.by}
+    return {**_result(one.finding, rule), "suppressions": [suppression]}
 
 
 def _artifact(path: str) -> dict[str, object]:

@@ -231,7 +231,16 @@ async def open_review(
         session = await asyncio.to_thread(ReviewSession, config, review)
         stack.push_async_callback(session.aclose)
         close = stack.pop_all().aclose
-    return OpenedReview(session, (*log_notes, *resolved.notes, *review.notes), close)
+    notes = (*log_notes, *resolved.notes, *_price_notes(resolved), *review.notes)
+    return OpenedReview(session, notes, close)
+
+
+def _price_notes(resolved: ResolvedConfig) -> list[str]:
+    """Said before anything is spent; `--max-cost` without a price was refused before."""
+    name = resolved.entry.name
+    if not name or resolved.entry.price is not None or resolved.is_local:
+        return []
+    return [f"the price of `{name}` is not known, so this review counts tokens and not dollars"]
 
 
 def read_change(store: Store, log: str) -> ReviewedChange:

@@ -69,7 +69,7 @@ _BREAKPOINTS: dict[LanguageFamily, re.Pattern[str]] = {
     "python": re.compile(
         r"\s*(?:breakpoint\(\)|(?:import i?pdb; ?)?(?:i?pdb|pudb|wdb|web_pdb)\.set_trace\(\))"
     ),
-    "js": re.compile(r"\s*debugger;?\s*(?://.*)?$"),
+    "js": re.compile(r"\s*debugger;?\s*(?:/[/*].*)?$"),
     "ruby": re.compile(r"\s*(?:binding\.(?:pry|irb|break)|byebug|debugger)\s*$"),
     "rust": re.compile(r"(?:[^\"/]*[\s(=,{])?dbg!\("),
     "php": re.compile(r"\s*(?:var_dump|dd|xdebug_break)\("),
