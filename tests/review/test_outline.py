@@ -200,3 +200,18 @@ def test_a_module_in_the_folder_under_review_is_not_loaded(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with Outliner(seconds=PATIENT) as outliner:
         assert outliner.outline(CODE["go"][0], "go") is not None
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "tsx"])
+def test_blocks_of_tests_are_functions_and_their_groups_are_classes(language):
+    text = (
+        "describe('cart', () => {\n  it('adds', async () => {\n    add()\n  })\n"
+        "  test.each([1])(`takes ${1}`, function () {\n    add()\n  })\n  run('all', () => {})\n})\n"
+        "test.skip('is empty', () => {})\nit('is planned')\n"
+    )
+    assert shown(symbols_in(text, language)) == [
+        "cart class 1 9",
+        "cart.adds method 2 4",
+        "cart.takes ${1} method 5 7",
+        "is empty function 10 10",
+    ]

@@ -153,7 +153,7 @@ CODE = {
         ["P class 2 4", "P class 5 8", "P.m method 6 7", "tests module 9 12", "tests.t function 10 11"],
     ),
     "java": (JAVA, ["A class 3 10", "A.m method 4 7", "A.A method 8 8", "A.E class 9 9"]),
-    "c": (C, ["f function 2 5", "s class 6 6", "fp function 7 7", "M function 8 8"]),
+    "c": (C, ["f function 2 5", "s class 6 6", "fp function 7 7"]),
     "cpp": (
         CPP,
         ["n module 1 4", "n.A class 2 3", "n.A.m method 3 3", "n.A.~A method 3 3", "n.A.m2 method 5 5"],

@@ -29,6 +29,14 @@ _SCRIPT = """
 [(if_statement) (for_statement) (for_in_statement) (while_statement) (do_statement) (switch_case)
  (catch_clause) (ternary_expression)] @branch
 (binary_expression operator: ["&&" "||" "??"]) @branch
+((call_expression function: [(identifier) @head (member_expression object: (identifier) @head)
+    (call_expression function: (member_expression object: (identifier) @head))]
+  arguments: (arguments . [(string) (template_string)] @name [(arrow_function) (function_expression)])) @function
+  (#match? @head "^(test|it|bench|specify|xit|fit|xtest)$"))
+((call_expression function: [(identifier) @head (member_expression object: (identifier) @head)
+    (call_expression function: (member_expression object: (identifier) @head))]
+  arguments: (arguments . [(string) (template_string)] @name [(arrow_function) (function_expression)])) @class
+  (#match? @head "^(describe|suite|context|xdescribe|fdescribe)$"))
 (import_statement) @import
 (export_statement source: (_)) @import
 (comment) @comment
@@ -92,7 +100,6 @@ _JAVA = """
 """
 _C = """
 (function_definition declarator: (_) @name) @function
-(preproc_function_def name: (_) @name) @function
 (struct_specifier name: (_) @name body: (_)) @class
 (union_specifier name: (_) @name body: (_)) @class
 (enum_specifier name: (_) @name body: (_)) @class

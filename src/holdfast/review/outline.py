@@ -214,6 +214,8 @@ def _definition_name(node: Any) -> str:
         text = _GENERIC.sub("", text).replace("::", ".").strip("&. ")
     elif node.type == "member_expression":
         text = _OUTER.sub("", text)
+    elif node.type in ("string", "template_string"):  # what a test is called
+        text = text[1:-1]
     return " ".join(text.split())[:120]
 
 

@@ -135,8 +135,20 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         return decided.level if decided else unit.suggestion.level
 
     def ranked_units(self) -> list[Unit]:
-        """The riskiest first, then the largest."""
-        return sorted(self.units, key=lambda u: (RISKS.index(u.risk), -u.lines, u.path, u.new.first))
+        """The riskiest first, then code, then the largest; what nobody wrote last."""
+
+        def rank(unit: Unit) -> tuple[object, ...]:
+            is_text = unit.has("docs")
+            return (
+                RISKS.index(unit.risk),
+                unit.has("generated"),
+                is_text,
+                -unit.lines,
+                unit.path,
+                unit.new.first,
+            )
+
+        return sorted(self.units, key=rank)
 
 
 def risks_of(units: Sequence[Unit]) -> str:

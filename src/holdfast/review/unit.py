@@ -144,8 +144,6 @@ class Unit(Struct, frozen=True, kw_only=True):
 
 
 def assess_risk(unit: Unit) -> Risk:
-    if unit.has("generated") and unit.has("dependencies"):
-        return "medium"
     if unit.has("comments_only", "whitespace_only", "generated", "docs"):
         return "low"
     if unit.deletes_tests or unit.has("migration"):

@@ -24,7 +24,7 @@ from holdfast.review.diff import Diff, FileChange, Versions
 from holdfast.review.file_types import detect_language
 from holdfast.review.hunk_groups import HunkGroup, OutlinedFile, group_hunks
 from holdfast.review.outline import Outline, Outliner
-from holdfast.review.tags import path_tags, tag_unit
+from holdfast.review.tags import is_generated, path_tags, tag_unit
 from holdfast.review.unit import Metrics, Span, Unit, rate_unit
 
 CountUses = Callable[[Sequence[str]], Mapping[str, int]]
@@ -52,7 +52,7 @@ def build_units(
         units = [
             _unit(file, group, seen)
             for file in _outlined_files(diff.files, versions, reader)
-            for group in group_hunks(file) or [HunkGroup(None, ())]
+            for group in _groups(file)
         ]
     # What callers write; empty if the unit is in nothing that can be called.
     symbols = [unit.symbol for unit in units]
@@ -100,6 +100,13 @@ def _submit(file: FileChange, versions: Versions, outliner: Outliner) -> tuple[F
     outliner.submit(None if is_generated else old, detect_language(file.old_path, old))
     outliner.submit(None if is_generated else new, language)
     return file, language, (text or "")[:HEAD]
+
+
+def _groups(file: OutlinedFile) -> list[HunkGroup]:
+    """One for a file that nobody wrote: nobody reads it function by function."""
+    if is_generated(file):
+        return [HunkGroup(None, file.change.hunks)]
+    return group_hunks(file) or [HunkGroup(None, ())]
 
 
 def _unit(file: OutlinedFile, group: HunkGroup, seen: Counter[str]) -> Unit:
