@@ -59,8 +59,8 @@ class Config(Struct, frozen=True):
 
 
 def merge_configs(*layers: Config) -> Config:
-    """Several files as one, the weakest first: tables are merged by key, lists of permissions and of `[review]` have what is in each,
-    and of anything else the last counts. A server is taken whole: half of one may belong to nobody."""
+    """Several files as one, the weakest first: tables are merged by key, lists of permissions and of `[review]` have
+    what is in each, and of anything else the last counts. A server is taken whole: half of one may belong to nobody."""
     if len(layers) == 1:
         return layers[0]
     merged = Config(where=next((one.where for one in reversed(layers) if one.where), ""), parts=layers)
@@ -73,8 +73,10 @@ def merge_configs(*layers: Config) -> Config:
         for table, more in ((merged.permissions, one.permissions), (merged.review, one.review)):
             for key, value in more.items():
                 before = table.get(key)
-                both = isinstance(value, list) and isinstance(before, list)
-                table[key] = [*before, *value] if both else value
+                if isinstance(value, list) and isinstance(before, list):
+                    table[key] = [*before, *value]
+                else:
+                    table[key] = value
         merged.servers.update(one.servers)
         for key, value in one.checks.items():
             known = merged.checks.get(key)

@@ -41,7 +41,7 @@ RULES = (DELETED, SKIPPED, FOCUSED, WEAKENED)
 _TESTS: dict[LanguageFamily, re.Pattern[str]] = {
     "python": re.compile(r"\s*(?:async )?def (?P<name>test\w*)\("),
     "js": re.compile(
-        r"\s*(?:it|test)(?:\.(?:each|concurrent)\b.*)?\(\s*(?P<q>['\"`])(?P<name>.{3,200}?)(?P=q)"
+        r"\s*(?:it|test)(?:\.(?:each|concurrent|skipIf|runIf|for|sequential)\b.*)?\(\s*(?P<q>['\"`])(?P<name>.{3,200}?)(?P=q)"
     ),
     "go": re.compile(r"func (?P<name>Test\w+)\("),
     "ruby": re.compile(r"\s*(?:def (?P<name>test_\w+)|it ['\"](?P<said>.{3,200}?)['\"] do)"),
