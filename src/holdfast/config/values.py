@@ -59,8 +59,9 @@ class Config(Struct, frozen=True):
 
 
 def merge_configs(*layers: Config) -> Config:
-    """Several files as one, the weakest first: tables are merged by key, lists of permissions and of `[review]` have
-    what is in each, and of anything else the last counts. A server is taken whole: half of one may belong to nobody."""
+    """Several files as one, the weakest first: tables are merged by key, lists of permissions and of `[review]`
+    have what is in each, and of anything else the last counts. A server is taken whole: half of one may belong to
+    nobody."""
     if len(layers) == 1:
         return layers[0]
     merged = Config(where=next((one.where for one in reversed(layers) if one.where), ""), parts=layers)
