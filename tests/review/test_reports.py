@@ -198,6 +198,20 @@ def test_a_review_without_findings_says_so():
     assert "rules only, no model" in text
 
 
+def test_every_format_lists_what_was_merged_or_is_gone():
+    lost, same = finding(id="f-9", claim="It was <lost>."), finding(id="f-8", claim="It is the same.")
+    findings = ReviewFindings(
+        kept=(finding(id="f-1"),), merged={"f-8": "f-1"}, duplicates=(same,), gone=(lost,)
+    )
+    written = ReviewReport(title="t", findings=findings)
+    markdown, data = to_markdown(written), json.loads(to_json(written))
+    assert "merged into f\\-1: medium a.py:1 It is the same." in markdown
+    assert "no longer in the change: medium a.py:1 It was \\<lost\\>." in markdown
+    assert "1 finding dropped because the change moved on" in markdown
+    assert [one["claim"] for one in data["duplicates"]] == ["It is the same."]
+    assert [one["claim"] for one in data["gone"]] == ["It was <lost>."]
+
+
 def test_json_has_the_documented_shape():
     data = json.loads(to_json(report()))
     assert data["schema"] == "holdfast.review/1"
@@ -208,7 +222,17 @@ def test_json_has_the_documented_shape():
     assert data["units"][0]["new"] == [3, 9]
     assert set(data) == {
         *("schema", "tool", "title", "model", "summary", "counts", "worst", "findings", "dropped"),
-        *("linters", "dropped_patches", "merged", "units", "unseen", "hidden_counts", "hidden"),
+        *(
+            "linters",
+            "dropped_patches",
+            "merged",
+            "duplicates",
+            "gone",
+            "units",
+            "unseen",
+            "hidden_counts",
+            "hidden",
+        ),
     }
 
 

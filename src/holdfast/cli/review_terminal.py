@@ -51,6 +51,7 @@ def print_report(report: ReviewReport) -> None:
         for said in (more, _safe(report.linted), report.left_out, _hidden(report), _safe(report.summary))
         if said
     ]
+    parts += [_inner(_safe(line), style="dim") for line in report.not_listed]
     write(draw(parts, sys.stdout, width_of(sys.stdout)))
 
 

@@ -26,6 +26,9 @@ Category = Literal[
 ]
 Side = Literal["new", "old"]
 
+_SAID = re.compile(r"\w+|[<>=!+*%&|^~]+|(?<!\w)-(?=\d)")
+"""Words and operators: `<` where `<=` should be is not the opposite."""
+
 
 class Finding(Struct, frozen=True, kw_only=True):
     """`line` is the first line it is about, on `side` (`old` only for deleted lines); `evidence` are lines of that
@@ -57,7 +60,7 @@ def finding_id(finding: Finding, nth: int = 0) -> str:
     if ":" in finding.rule:
         # Linters name other lines, which move.
         said = re.sub(r"\bline \d+", "line", said)
-    claim = " ".join(re.findall(r"\w+", said))
+    claim = " ".join(_SAID.findall(said))
     evidence = "\n".join(line.strip() for line in finding.evidence)
     parts = (finding.path, finding.side, finding.category, finding.rule, claim, evidence, str(nth))
     return "f-" + blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -1,10 +1,11 @@
 """All findings of a review: each is verified on the side of the file it is about, and which were kept, dropped or
-duplicates is counted.
+duplicates are listed.
 
 Rule: what is kept can be shown. Every line of evidence is in the named file as written here (secrets aside), and
 the patch, if there is one, applies. Verifying twice gives the same as verifying once. The same reports in the same
-order give the same findings. Which of two duplicates stays does not depend on their order: the more severe one
-does, and takes over what only the other had.
+order give the same findings. A verified finding is kept or listed as a duplicate with its text. Two are one only
+if they say the same at the same place; which stays does not depend on their order: the more severe one does, and
+takes over what only the other had.
 
 A line with a secret is shown with `<REDACTED>`, so a reviewer can quote it only that way. Such a quote matches
 a line that has a secret in exactly that place, and no other line.
@@ -20,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.redaction import MARK, find_secrets, redact
+from holdfast.review.claims import claim_words
 from holdfast.review.diff import Versions
 from holdfast.review.finding import SEVERITIES, Category, Finding, Severity, Side, finding_id
 from holdfast.review.patches import AppliedPatch, PatchProblem, try_patch
@@ -37,14 +39,6 @@ _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|:|\s*\|)\s?")
 _MAX_SECRETS = 3
 _MAX_LENGTH = 2_000
 """Of a line that is compared around its secrets; a longer one only matches as it is shown."""
-_LETTERS = re.compile(r"[^\W\d_]+")
-_FILLER = frozenset(
-    """the this that and for with not are was can could may might will would should has have its from into when
-    where which what how but because only also does here there than then you your code line function""".split()
-)
-_SIMILAR = 0.5
-_SIMILAR_TO_RULE = 0.15
-"""A rule uses fixed words; a model that sees the same problem on the same line uses few of them."""
 
 
 def find_unit(units: Sequence[Unit], side: Side, line: int) -> str:
@@ -112,12 +106,15 @@ class VerifiedFinding(Struct, frozen=True):
 
 class ReviewFindings(Struct, frozen=True, kw_only=True):
     """`dropped` counts rejected findings by reason, `patches` dropped patches by reason; `merged` maps the id of a
-    duplicate to the finding it went into."""
+    duplicate to the finding it went into. `duplicates` are the merged findings as they were reported. `gone` are
+    those of earlier runs whose lines are no longer in the change."""
 
     kept: tuple[Finding, ...] = ()
     dropped: dict[str, int] = {}
     patches: dict[str, int] = {}
     merged: dict[str, str] = {}
+    duplicates: tuple[Finding, ...] = ()
+    gone: tuple[Finding, ...] = ()
 
     def report(self, finding: Finding, sides: Sides) -> "ReviewFindings":
         """Add a finding if it can be verified, else count it as dropped."""
@@ -133,9 +130,14 @@ class ReviewFindings(Struct, frozen=True, kw_only=True):
                 stays, goes = merge_findings(other, finding)
                 kept = (*self.kept[:at], stays, *self.kept[at + 1 :])
                 # What went into `goes` goes on to `stays`.
-                merged = {one: stays.id if into == goes else into for one, into in self.merged.items()}
-                merged = {one: into for one, into in (merged | {goes: stays.id}).items() if one != stays.id}
-                return replace(self, patches=patches, kept=kept, merged=merged)
+                merged = {one: stays.id if into == goes.id else into for one, into in self.merged.items()}
+                merged = {
+                    one: into for one, into in (merged | {goes.id: stays.id}).items() if one != stays.id
+                }
+                listed = self.duplicates
+                if not _contains(stays, goes) and goes not in listed:
+                    listed = (*listed, goes)
+                return replace(self, patches=patches, kept=kept, merged=merged, duplicates=listed)
         return replace(self, patches=patches, kept=(*self.kept, finding))
 
     def find(self, id_: str) -> Finding | None:
@@ -171,13 +173,11 @@ def are_duplicates(one: Finding, other: Finding) -> bool:
         return False  # rules do not repeat themselves: two rules on one line saw two things
     if one.line > other.last_line or other.line > one.last_line:
         return False
-    shares_line = bool({line.strip() for line in one.evidence} & {line.strip() for line in other.evidence})
-    threshold = _SIMILAR_TO_RULE if shares_line and (one.rule or other.rule) else _SIMILAR
-    return similarity(one.claim, other.claim) >= threshold
+    return claim_words(one.claim) == claim_words(other.claim)
 
 
-def merge_findings(one: Finding, other: Finding) -> tuple[Finding, str]:
-    """The one that stays, with the other's patch or suggestion if it has none; and the id of the one that goes."""
+def merge_findings(one: Finding, other: Finding) -> tuple[Finding, Finding]:
+    """The one that stays, with the other's patch or suggestion if it has none; and the one that goes."""
     stays, goes = sorted(
         (one, other), key=lambda f: (-_severity(f), not f.patch, -len(f.evidence), -len(f.claim), f.id)
     )
@@ -185,21 +185,13 @@ def merge_findings(one: Finding, other: Finding) -> tuple[Finding, str]:
         stays = replace(stays, patch=goes.patch, suggestion=stays.suggestion or goes.suggestion)
     elif not stays.suggestion:
         stays = replace(stays, suggestion=goes.suggestion)
-    return stays, goes.id
+    return stays, goes
 
 
-def similarity(one: str, other: str) -> float:
-    """How many of the shorter claim's words the longer one has, from 0 to 1."""
-    first, second = _stems(one), _stems(other)
-    if not first or not second:
-        return float(first == second)
-    return len(first & second) / min(len(first), len(second))
-
-
-def _stems(claim: str) -> set[str]:
-    """The words that carry a claim, cut to a stem: `inputs are not validated`, `validates no input`."""
-    words = (word for word in _LETTERS.findall(claim.lower()) if len(word) > 2 and word not in _FILLER)
-    return {word[:5] for word in words}
+def _contains(stays: Finding, goes: Finding) -> bool:
+    """Does the one that stays say all that the other said?"""
+    fields = ("claim", "suggestion", "patch")
+    return all(getattr(goes, name) in ("", getattr(stays, name)) for name in fields)
 
 
 def _count(counts: dict[str, int], key: str) -> dict[str, int]:
@@ -220,10 +212,11 @@ def verify_finding(finding: Finding, sides: Sides) -> VerifiedFinding | Rejected
         unit = find_unit(sides.units_of(finding.path), finding.side, finding.line)
     if not unit:
         return _rejected("unit", finding.unit)
-    located = _locate(finding, sides)
+    # Redacted before the id is made of it, so that the stored claim gives the same id.
+    located = _locate(replace(finding, claim=redact(finding.claim.strip())), sides)
     if isinstance(located, RejectedFinding):
         return located
-    return _check_patch(replace(located, unit=unit, claim=redact(located.claim.strip())), sides)
+    return _check_patch(replace(located, unit=unit), sides)
 
 
 def _rejected(reason: RejectionReason, detail: str = "") -> RejectedFinding:

@@ -14,6 +14,7 @@ or removed, while `schema` stays `holdfast.review/1`.
                    "patch": str, "rule": str, "also": [str]}],
      "linters": [{"name": str, "findings": int, "trouble": str}],
      "dropped": {reason: int}, "dropped_patches": {reason: int}, "merged": {id: id},
+     "duplicates": [the merged findings, as they were reported], "gone": [findings of earlier runs],
      "units": [{"id": str, "path": str, "old_path": str, "change": str, "language": str, "symbol": str,
                 "old": [first, last], "new": [first, last], "tags": [str], "risk": str, "level": str,
                 "confidence": float, "reason": str, "added": int, "removed": int, "hunks": int,
@@ -105,6 +106,8 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
             notes.append(f"{sum(findings.patches.values())} of the patches did not apply")
         if findings.merged:
             notes.append(f"{counted(len(findings.merged), 'finding')} merged into others")
+        if findings.gone:
+            notes.append(f"{counted(len(findings.gone), 'finding')} dropped because the change moved on")
         return "; ".join(notes)
 
     @property
@@ -128,6 +131,15 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
     def hidden_counts(self) -> dict[str, int]:
         by = [one.by for one in self.hidden]
         return {name: by.count(name) for name in _HIDERS if name in by}
+
+    @property
+    def not_listed(self) -> list[str]:
+        """The findings that were merged or whose lines are gone, one a line."""
+        merged = self.findings.merged
+        same = [
+            f"merged into {merged.get(one.id, one.id)}: {_brief(one)}" for one in self.findings.duplicates
+        ]
+        return same + [f"no longer in the change: {_brief(one)}" for one in self.findings.gone]
 
     def level(self, unit: Unit) -> ReviewLevel:
         """How closely a unit is reviewed."""
@@ -169,6 +181,11 @@ def finding_place(finding: Finding) -> str:
     return f"{finding.path}:{finding.line}{last}"
 
 
+def _brief(finding: Finding) -> str:
+    more = f" ({finding.suggestion})" if finding.suggestion else ""
+    return f"{finding.severity} {finding_place(finding)} {' '.join(finding.claim.split())}{more}"
+
+
 def unit_place(unit: Unit) -> str:
     """`path:line`, or only the path if no lines are left."""
     return f"{unit.path}:{unit.new.first}" if unit.new.first else unit.path
@@ -189,6 +206,8 @@ def to_json(report: ReviewReport) -> str:
         "dropped": report.findings.dropped,
         "dropped_patches": report.findings.patches,
         "merged": report.findings.merged,
+        "duplicates": [msgspec.to_builtins(finding) for finding in report.findings.duplicates],
+        "gone": [msgspec.to_builtins(finding) for finding in report.findings.gone],
         "units": [_unit_data(unit, report.level(unit)) for unit in report.units],
         "unseen": [msgspec.to_builtins(one) for one in report.unseen],
         "hidden_counts": report.hidden_counts,
@@ -234,6 +253,8 @@ def to_markdown(report: ReviewReport) -> str:
     parts += _unseen(report)
     parts += _hidden(report)
     parts += [f"{said}." for said in (escape_inline(report.linted), report.left_out) if said]
+    if report.not_listed:
+        parts.append("\n".join(f"- {escape_inline(line)}" for line in report.not_listed))
     return redact("\n\n".join(parts)) + "\n"
 
 

@@ -145,16 +145,14 @@ def test_a_deleted_file_is_quoted_by_its_old_lines_whatever_side_is_said(runner)
 
 def test_the_same_again_is_merged_and_said(runner):
     first = reported(runner, severity="low").data["finding"]["id"]
-    again = reported(
-        runner, severity="critical", claim="Empty parts are not left out any longer, which breaks run()."
-    )
+    again = reported(runner, severity="critical", claim="The empty part is no longer left out!")
     assert again.data["outcome"] == "merged"
     stays = again.data["finding"]["id"]
     assert f"merged into `{stays}`" in again.text
     assert runner.review.findings.find(first).severity == "critical"
     assert len([one for one in runner.review.findings.kept if not one.rule]) == 1
     weaker = reported(runner, severity="info")
-    assert "That one says: Empty parts are not left out any longer" in weaker.text
+    assert "That one says: The empty part is no longer left out!" in weaker.text
 
 
 def test_a_patch_that_does_not_apply_is_dropped_and_the_finding_kept(runner):

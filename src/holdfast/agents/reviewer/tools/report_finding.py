@@ -289,13 +289,15 @@ def _ratio(matcher: "difflib.SequenceMatcher[str]", text: str) -> float:
 
 class FindingEffect(Struct, frozen=True, kw_only=True):
     """`finding` is the one that is kept now, `replaces` the id of the one that was there; `merged` and `parted`
-    are the entries added to and removed from the merged findings. Counts are totals."""
+    are the entries added to and removed from the merged findings, `duplicate` the finding that was listed as one.
+    Counts are totals."""
 
     outcome: Literal["kept", "merged", "rejected"]
     finding: Finding | None = None
     replaces: str = ""
     merged: dict[str, str] = field(default_factory=dict)
     parted: tuple[str, ...] = ()
+    duplicate: Finding | None = None
     dropped: dict[str, int] = field(default_factory=dict)
     patches: dict[str, int] = field(default_factory=dict)
     reason: str = ""
@@ -317,6 +319,7 @@ def describe_effect(
             replaces=next(iter(removed), ""),
             merged={name: into for name, into in after.merged.items() if before.merged.get(name) != into},
             parted=tuple(name for name in before.merged if name not in after.merged),
+            duplicate=next((one for one in after.duplicates if one not in before.duplicates), None),
             dropped=after.dropped,
             patches=after.patches,
             patch_dropped=outcome.patch_problem or "",
@@ -327,22 +330,32 @@ def describe_effect(
 
 
 def reapply_effect(findings: ReviewFindings, data: Mapping[str, Json], sides: Sides) -> ReviewFindings:
-    """The findings after an effect. A finding that can no longer be verified, because the change is a different
-    one now, is left out."""
+    """The findings after an effect, with the ids they had. A finding that can no longer be verified, because the
+    change is a different one now, is listed as gone."""
     effect = msgspec.convert(data, FindingEffect)
     counted = replace(
         findings,
         dropped=_maximum(findings.dropped, effect.dropped),
         patches=_maximum(findings.patches, effect.patches),
     )
-    verified = verify_finding(effect.finding, sides) if effect.finding else None
-    if not isinstance(verified, VerifiedFinding):
+    if effect.finding is None:
         return counted
+    verified = verify_finding(effect.finding, sides)
+    same = (effect.finding.id, effect.replaces)
+    gone = tuple(one for one in findings.gone if one.id not in same)
+    if not isinstance(verified, VerifiedFinding):
+        return replace(counted, gone=(*gone, effect.finding))
+    listed = findings.duplicates
+    if effect.duplicate and effect.duplicate not in listed:
+        listed = (*listed, effect.duplicate)
+    kept = replace(verified.finding, id=effect.finding.id)
     merged = {name: into for name, into in findings.merged.items() if name not in effect.parted}
     return replace(
         counted,
-        kept=_insert(findings.kept, verified.finding, effect.replaces),
+        kept=_insert(findings.kept, kept, effect.replaces),
         merged=merged | effect.merged,
+        duplicates=listed,
+        gone=gone,
     )
 
 
