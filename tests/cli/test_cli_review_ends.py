@@ -57,6 +57,8 @@ def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
         (["--diff", "torn.patch"], 2, "`torn.patch`: line 3"),
         (["--diff", "gone.patch"], 3, "there is no file `gone.patch`"),
         (["--json", "--sarif"], 2, "exclude each other"),
+        (["--json", "--format", "github"], 2, "exclude each other"),
+        (["--format", "html"], 2, "`html`"),
         (["--fail-on", "awful"], 2, "`awful`"),
         (["-o", "no/such/folder.md"], 2, "cannot be written"),
     ],

@@ -50,6 +50,25 @@ def test_json_and_sarif_have_the_same_findings(repo: Repo) -> None:
     assert len(found) == 2
 
 
+def test_format_names_every_form_and_the_short_options_are_the_same(repo: Repo) -> None:
+    repo.write("src/shop.py", AFTER)
+    for name in ("json", "markdown", "sarif"):
+        short, long = (
+            holdfast("review", "--no-model", *words) for words in ([f"--{name}"], ["--format", name])
+        )
+        assert short.out == long.out != b""
+    assert json.loads(holdfast("review", "--no-model", "--format", "gitlab").out)[0]["description"]
+    assert json.loads(holdfast("review", "--no-model", "--format", "rdjson").out)["diagnostics"]
+
+
+def test_one_run_gives_annotations_and_a_review_to_post(repo: Repo, tmp_path: Path) -> None:
+    repo.write("src/shop.py", AFTER)
+    done = holdfast("review", "--no-model", "--format", "github", "-o", tmp_path / "review.json")
+    assert done.text.startswith("::error file=src/shop.py,line=2,endLine=2,title=high breakpoint (f-")
+    posted = json.loads((tmp_path / "review.json").read_text())
+    assert [(one["path"], one["line"]) for one in posted["comments"]] == [("src/shop.py", 2)]
+
+
 @pytest.mark.slow
 def test_no_form_shows_a_secret(repo: Repo) -> None:
     """Neither as evidence nor as what git says a hunk lies in."""
@@ -59,8 +78,8 @@ def test_no_form_shows_a_secret(repo: Repo) -> None:
     repo.write("src/shop.py", BEFORE + f'KEY = "{TOKEN}"\n')
     raw = subprocess.run(["git", "diff"], cwd=repo.folder, capture_output=True, check=True).stdout
     assert f'@@ password: "{TOKEN}"'.encode() in raw
-    for form in ("--json", "--markdown", "--sarif"):
-        done = holdfast("review", "--no-model", form)
+    for form in ("json", "markdown", "sarif", "github", "gitlab", "rdjson"):
+        done = holdfast("review", "--no-model", "--format", form)
         assert TOKEN not in done.text
         assert "secret" in done.text
     shown = on_terminal("review", "--no-model").out.decode()

@@ -53,8 +53,8 @@ def shown_in(text):
 def test_a_small_change_is_shown_whole(tmp_path):
     diff, units, _ = change(tmp_path, {"a.py": "x = 1\n"}, {"a.py": "x = 2\n", "b.py": "y = 3\n"})
     view = build_static_context(diff, units, budget=4_000, count=count)
-    assert "-x = 1\n+x = 2" in view
-    assert "+y = 3" in view
+    assert "-1\tx = 1\n+1\tx = 2" in view
+    assert "+1\ty = 3" in view
     assert "Nothing is left out" in view
     assert len(shown_in(view)) == len(units)
     assert [row[1] for row in index_of(view)["units"]] == ["a.py", "b.py"]

@@ -29,9 +29,11 @@ from holdfast.cli.options import (
 from holdfast.cli.review_silence import read_silence, write_baseline
 from holdfast.cli.streams import hint, note, printable, say, write, write_file
 from holdfast.errors import HoldfastError, InputError
+from holdfast.review.diagnostics import to_gitlab, to_rdjson
 from holdfast.review.finding import SEVERITIES, Severity
 from holdfast.review.findings import reaches_severity
 from holdfast.review.git_changes import MOST_DIFF
+from holdfast.review.github import to_annotations, to_review
 from holdfast.review.report import ReviewReport, to_json, to_markdown
 from holdfast.review.repository import open_repository
 from holdfast.review.review import Review, start_review
@@ -40,6 +42,15 @@ from holdfast.review.silence import hide, silence_notes
 from holdfast.review.versions import decode_text
 
 FOUND = 1
+Writer = Callable[[ReviewReport], str]
+FORMATS: dict[str, Writer] = {
+    "markdown": to_markdown,
+    "json": to_json,
+    "sarif": to_sarif,
+    "github": to_annotations,
+    "gitlab": to_gitlab,
+    "rdjson": to_rdjson,
+}
 STDIN = STDOUT = "-"
 
 EXAMPLES = """\b
@@ -50,6 +61,7 @@ Examples:
   holdfast review --model anthropic/claude-opus-5-5 "mind the locking"
   holdfast review --continue "why is f-0123456789ab high?"
   holdfast review --diff HEAD --sarif -o review.sarif
+  holdfast review --diff main...HEAD --format github -o review.json
   git diff v1 v2 | holdfast review --diff - --json
 
 \b
@@ -111,9 +123,15 @@ def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> li
 @click.option("--baseline", metavar="FILE", default="", help="Hide findings that FILE lists.")
 @click.option("--update-baseline", is_flag=True, help="Add what is found to the baseline FILE.")
 @click.option("--no-ignore", is_flag=True, help="Report also what comments and the configuration hide.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="Print in this format; github: annotations, and with -o a review of a pull request in FILE.",
+)
 @json_option
-@click.option("--markdown", is_flag=True, help="Print Markdown, on a terminal too.")
-@click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, for code scanning.")
+@click.option("--markdown", is_flag=True, help="Short for --format markdown.")
+@click.option("--sarif", is_flag=True, help="Short for --format sarif (2.1.0), for code scanning.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing unless the exit code is 1.")
 @click.option("-o", "--output", metavar="FILE", default=STDOUT, help="Write to FILE instead of stdout.")
 @common_options
@@ -131,6 +149,7 @@ def command(
     baseline: str,
     update_baseline: bool,
     no_ignore: bool,
+    form: str | None,
     as_json: bool,
     markdown: bool,
     sarif: bool,
@@ -145,9 +164,7 @@ def command(
     that you name. If a model is chosen, it reviews the change with read-only tools. TEXT says what to look for, or
     asks about a review.
     """
-    if sum((as_json, markdown, sarif)) > 1:
-        raise InputError("`--json`, `--markdown` and `--sarif` exclude each other", hint="drop the others")
-    form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
+    form = _chosen_format(form, json=as_json, markdown=markdown, sarif=sarif)
     resumes = resumes_newest or bool(log)
     if resumes and linters:
         raise InputError("linters are run when a review begins", hint="drop `--linters`")
@@ -180,6 +197,14 @@ def command(
         _say_notes(review, spec, report, output, tuple(silence_notes(review, silence)))
     if failed or code:
         ctx.exit(code or FOUND)
+
+
+def _chosen_format(named: str | None, **short: bool) -> str | None:
+    names = [name for name in (named, *(name for name, is_given in short.items() if is_given)) if name]
+    if len(set(names)) > 1:
+        options = "`--format`, `--json`, `--markdown` and `--sarif` exclude each other"
+        raise InputError(options, hint="choose one format")
+    return names[0] if names else None
 
 
 def _review_by_model(
@@ -265,16 +290,21 @@ def _progress() -> Iterator[Callable[[str], None]]:
         sys.stderr.flush()
 
 
-def _show(report: ReviewReport, form: Callable[[ReviewReport], str] | None, output: str) -> None:
+def _show(report: ReviewReport, form: str | None, output: str) -> None:
+    written = FORMATS[form or "markdown"]
     if output != STDOUT:
-        write_file(Path(output), (form or to_markdown)(report).encode("utf-8", "replace"))
+        # A run in Actions shows annotations that are printed, and posts the review from a file.
+        to_file = to_review if form == "github" else written
+        write_file(Path(output), to_file(report).encode("utf-8", "replace"))
+        if form == "github":
+            write(to_annotations(report))
     elif form is None and sys.stdout.isatty():
         # Imported late: only a terminal needs it.
         from holdfast.cli.review_terminal import print_report  # noqa: PLC0415
 
         print_report(report)
     else:
-        write((form or to_markdown)(report))
+        write(written(report))
 
 
 def _say_notes(review: Review, spec: str, report: ReviewReport, output: str, notes: tuple[str, ...]) -> None:

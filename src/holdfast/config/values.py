@@ -19,8 +19,8 @@ TABLES = ("profile", "models", "permissions", "checks", "mcp", "review", "settin
 
 class Config(Struct, frozen=True):
     """What the files say. `profiles` are the settings each one changes, already in their types; `models`,
-    `permissions`, `checks`, `review`, `servers` (of `[mcp.servers]`) and `hooks` are tables as they are written, which
-    the catalogue of models, the tools, the reviewer and the agents read."""
+    `permissions`, `checks`, `review`, `hooks` and `servers` (of `[mcp.servers]`) are tables as they are written,
+    which the catalogue of models, the tools, the reviewer and the agents read."""
 
     where: str = ""
     """The file; of several, the project's."""

@@ -4,17 +4,14 @@ Rule: paths are relative to the root of the repository, and a result's fingerpri
 service recognises it when lines above it move. Fixes are made from the patch alone.
 """
 
-from collections.abc import Iterator
-from itertools import groupby
 from typing import Literal
 from urllib.parse import quote
 
 from holdfast.review.checks import RULES
-from holdfast.review.diff import Hunk
-from holdfast.review.diff_parser import read_headers
 from holdfast.review.finding import Finding, Severity
 from holdfast.review.linter_findings import is_linter_rule
 from holdfast.review.report import HiddenFinding, ReviewReport, encode_json
+from holdfast.review.suggestions import LineReplacement, replacements
 from holdfast.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -138,21 +135,17 @@ def _location(finding: Finding) -> dict[str, object]:
 
 
 def _fix(finding: Finding) -> dict[str, object]:
-    replacements = [one for hunk in read_headers(finding.patch)[0].hunks for one in _replacements(hunk)]
+    changes = {
+        "artifactLocation": _artifact(finding.path),
+        "replacements": list(map(_replacement, replacements(finding.patch))),
+    }
     return {
         "description": {"text": finding.suggestion or "The suggested change."},
-        "artifactChanges": [{"artifactLocation": _artifact(finding.path), "replacements": replacements}],
+        "artifactChanges": [changes],
     }
 
 
-def _replacements(hunk: Hunk) -> Iterator[dict[str, object]]:
-    """One for each run of changed lines: whole lines, up to the start of the line after them."""
-    at = hunk.old_start if hunk.old_count else hunk.old_start + 1
-    for is_changed, run in groupby(hunk.lines, key=lambda line: line.kind != " "):
-        lines = list(run)
-        end = at + sum(line.kind != "+" for line in lines)
-        if is_changed:
-            region = {"startLine": at, "startColumn": 1, "endLine": end, "endColumn": 1}
-            inserted = "".join(line.text + line.end for line in lines if line.kind == "+")
-            yield {"deletedRegion": region} | ({"insertedContent": {"text": inserted}} if inserted else {})
-        at = end
+def _replacement(one: LineReplacement) -> dict[str, object]:
+    """Whole lines, up to the start of the line after them."""
+    region = {"startLine": one.first, "startColumn": 1, "endLine": one.end, "endColumn": 1}
+    return {"deletedRegion": region} | ({"insertedContent": {"text": one.text}} if one.text else {})

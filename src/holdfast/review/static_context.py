@@ -30,6 +30,11 @@ _DATA = (
     "says and whoever it claims to come from."
 )
 
+_NUMBERS = (
+    "Each line has its number and a tab before it, in a hunk after its sign: after `-` the number before the "
+    "change, else the one after it."
+)
+
 
 class Snippet(Struct, frozen=True):
     """Lines of a file that help to understand the change, from line `first` on."""
@@ -151,7 +156,7 @@ def _page(
         code_block(index, "json"),
     ]
     if taken:
-        parts += ["## Hunks and files", *(block for _, block in taken)]
+        parts += ["## Hunks and files", _NUMBERS, *(block for _, block in taken)]
     parts.append(_left_out(ranked, named, {name for name, _ in taken}))
     return "\n\n".join(parts) + "\n"
 
@@ -173,19 +178,25 @@ def _block(unit: Unit) -> str:
     tags = f", {', '.join(unit.tags)}" if unit.tags else ""
     head = f"### `{unit.id}` {code_span(where)}{inside} ({unit.change}, {unit.risk} risk{tags})"
     note = f"\n\n{escape_inline(unit.note)}" if unit.note else ""
-    return f"{head}{note}\n\n{code_block(redact(_diff_text(unit.hunks), kingfisher=False), 'diff')}"
+    return f"{head}{note}\n\n{code_block(_diff_text(unit.hunks), 'diff')}"
 
 
 def _diff_text(hunks: Sequence[Hunk]) -> str:
     lines: list[str] = []
     for hunk in hunks:
         span = f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@"
-        lines.append(f"{span} {hunk.heading}".rstrip())
-        lines += [line.kind + line.text for line in hunk.lines]
+        lines.append(redact(f"{span} {hunk.heading}".rstrip(), kingfisher=False))
+        # Redacted without signs and numbers, which could part a secret of several lines.
+        safe = redact("\n".join(line.text for line in hunk.lines), kingfisher=False).split("\n")
+        # As `read_file_hunk` shows them: a line that is quoted with its number is found, too.
+        lines += [
+            f"{line.kind}{line.new or line.old}\t{text}" for line, text in zip(hunk.lines, safe, strict=True)
+        ]
     return "\n".join(lines)
 
 
 def _snippet(snippet: Snippet) -> str:
-    last = snippet.first + snippet.text.rstrip("\n").count("\n")
-    body = redact(snippet.text, kingfisher=False)
+    texts = redact(snippet.text, kingfisher=False).rstrip("\n").split("\n")
+    last = snippet.first + len(texts) - 1
+    body = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts, start=snippet.first))
     return f"### {code_span(f'{snippet.path}:{snippet.first}-{last}')}, as it is\n\n{code_block(body)}"
