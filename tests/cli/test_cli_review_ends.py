@@ -59,6 +59,11 @@ def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
         (["--json", "--sarif"], 2, "exclude each other"),
         (["--json", "--format", "github"], 2, "exclude each other"),
         (["--format", "html"], 2, "`html`"),
+        (["--about", "gone.md"], 2, "`gone.md` cannot be read"),
+        (["--about", "."], 2, "`.` cannot be read"),
+        (["--about", "binary.md"], 2, "`binary.md` is not text"),
+        (["--about", "large.md"], 2, "`large.md` is larger than 256 KiB"),
+        (["--about", "-", "--diff", "-"], 2, "cannot both read stdin"),
         (["--fail-on", "awful"], 2, "`awful`"),
         (["-o", "no/such/folder.md"], 2, "cannot be written"),
     ],
@@ -67,6 +72,8 @@ def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
 def test_what_cannot_be_reviewed_is_a_sentence(repo: Repo, args: list[str], code: int, said: str) -> None:
     repo.write("prose.diff", "Dear all,\nplease find attached.\n")
     repo.write("torn.patch", "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n")
+    repo.write("binary.md", b"a\0b")
+    repo.write("large.md", "x" * (256 * 1024 + 1))
     done = holdfast("review", "--no-model", *args)
     assert (done.code, done.out) == (code, b"")
     lines = done.err.rstrip("\n").split("\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,27 @@ def test_one_run_gives_annotations_and_a_review_to_post(repo: Repo, tmp_path: Pa
     assert done.text.startswith("::error file=src/shop.py,line=2,endLine=2,title=high breakpoint (f-")
     posted = json.loads((tmp_path / "review.json").read_text())
     assert [(one["path"], one["line"]) for one in posted["comments"]] == [("src/shop.py", 2)]
+
+
+@pytest.mark.parametrize("name", ["github.yml", "gitlab.yml"])
+def test_the_command_of_each_workflow_runs_as_it_is_written(repo: Repo, tmp_path: Path, name: str) -> None:
+    before = repo.git("rev-parse", "HEAD")
+    repo.git("update-ref", "refs/remotes/origin/main", before)
+    repo.commit({"src/shop.py": AFTER})
+    (tmp_path / "about.md").write_text("Title")
+    text = (Path(__file__).parents[2] / "examples" / "review" / name).read_text()
+    (line,) = re.findall(r"^ +(?:- )?holdfast (review .+)$", text, re.MULTILINE)
+    given = {
+        "GITHUB_BASE_REF": "main",
+        "RUNNER_TEMP": str(tmp_path),
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": before,
+    }
+    done = holdfast(*shlex.split(re.sub(r"\$(\w+)", lambda found: given[found[1]], line)))
+    assert done.code == 0, done.err
+    written = (
+        repo.folder / "gl-code-quality-report.json" if name == "gitlab.yml" else tmp_path / "review.json"
+    )
+    assert "A breakpoint" in written.read_text()
 
 
 @pytest.mark.slow

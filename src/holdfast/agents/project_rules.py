@@ -7,7 +7,8 @@ its text has changed. The rules of a folder are told when a file in it is touche
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -41,7 +42,16 @@ def read_rules(workspace: Workspace, folder: str = ".") -> RulesSet | None:
         )
         if found:
             rules = _read(workspace, found[0] if folder == "." else f"{folder}/{found[0]}")
-            return _with_imports(workspace, rules) if rules and wanted == CLAUDE else rules
+            if rules is None or wanted != CLAUDE:
+                return rules
+            rules = with_imports(rules, partial(_read, workspace))
+            if len(rules.text.encode()) > LARGEST:
+                raise InputError(
+                    f"`{rules.path}` has {len(rules.text.encode())} bytes with what it imports; project rules are "
+                    f"never trimmed, and more than {LARGEST} leave no room for work",
+                    hint="import less of it",
+                )
+            return rules
     return None
 
 
@@ -79,8 +89,8 @@ def _read(workspace: Workspace, path: str) -> RulesSet | None:
     return RulesSet(path, data.decode("utf-8", "replace"), mtime, hashlib.sha256(data).hexdigest())
 
 
-def _with_imports(workspace: Workspace, rules: RulesSet) -> RulesSet:
-    """Rules with the files of the workspace that they import, each once below them: `@docs/style.md`."""
+def with_imports(rules: RulesSet, read: Callable[[str], RulesSet | None]) -> RulesSet:
+    """Rules with the files that they import, each once below them: `@docs/style.md`."""
     texts, seen = [rules.text], {rules.path}
     waiting = [(rules, 0)]
     while waiting:
@@ -89,17 +99,10 @@ def _with_imports(workspace: Workspace, rules: RulesSet) -> RulesSet:
             if path in seen or depth == DEEPEST:
                 continue
             seen.add(path)
-            if imported := _read(workspace, path):
+            if imported := read(path):
                 texts.append(f"`{path}`, which `{importing.path}` imports:\n\n{imported.text}")
                 waiting.append((imported, depth + 1))
-    text = "\n\n".join(texts)
-    if len(text.encode()) > LARGEST:
-        raise InputError(
-            f"`{rules.path}` has {len(text.encode())} bytes with what it imports; project rules are never trimmed, "
-            f"and more than {LARGEST} leave no room for work",
-            hint="import less of it",
-        )
-    return replace(rules, text=text)
+    return replace(rules, text="\n\n".join(texts))
 
 
 def _imports(rules: RulesSet) -> Iterator[str]:

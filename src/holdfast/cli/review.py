@@ -42,6 +42,7 @@ from holdfast.review.silence import hide, silence_notes
 from holdfast.review.versions import decode_text
 
 FOUND = 1
+MOST_ABOUT = 256 * 1024
 Writer = Callable[[ReviewReport], str]
 FORMATS: dict[str, Writer] = {
     "markdown": to_markdown,
@@ -109,6 +110,9 @@ def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> li
     default="",
     help="Also run these linters of the project in the sandbox: `all`, or names such as `ruff,eslint`.",
 )
+@click.option(
+    "--about", metavar="FILE", help="Say what the change is for: a pull request's title and text, or `-`."
+)
 @model_option("Review with this model (default: HOLDFAST_MODEL or `default_model`).")
 @effort_option()
 @click.option("--no-model", is_flag=True, help="Review by rules only.")
@@ -142,6 +146,7 @@ def command(
     request: str,
     spec: str,
     linters: str,
+    about: str | None,
     no_model: bool,
     resumes_newest: bool,
     log: str,
@@ -172,16 +177,17 @@ def command(
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     if update_baseline and not baseline:
         raise InputError("`--update-baseline` needs a file", hint="name it with `--baseline FILE`")
+    said = _read_about(about, spec, resumes=resumes)
     code = 0
     is_by_model = resumes or (not no_model and _has_model(asked["model"]))
     if is_by_model:
         only_answers = resumes and form is None and fail_on is None and output == STDOUT
-        change = None if resumes else spec
+        change = None if resumes else (spec, said)
         review, report, code = _review_by_model(
             ctx, request, change, only_answers, linters=linters, log=log, is_quiet=quiet, **asked
         )
     else:
-        review = _review_by_rules(spec, linters)
+        review = _review_by_rules(spec, said, linters)
         report = review.report()
     silence = read_silence(
         review, "" if update_baseline and not Path(baseline).exists() else baseline, no_ignore
@@ -207,17 +213,49 @@ def _chosen_format(named: str | None, **short: bool) -> str | None:
     return names[0] if names else None
 
 
+def _read_about(about: str | None, spec: str, *, resumes: bool) -> str:
+    if about is None:
+        return ""
+    if resumes:
+        raise InputError(
+            "a review keeps what it was told when it began", hint="drop `--about`, or tell it in the question"
+        )
+    if about == STDIN == spec:
+        raise InputError("`--about` and `--diff` cannot both read stdin", hint="name a file for one of them")
+    if about == STDIN:
+        return _decoded(
+            _piped("git log -1 --format=%B | holdfast review --about -", MOST_ABOUT), "stdin", MOST_ABOUT
+        )
+    try:
+        with Path(about).open("rb") as file:
+            raw = file.read(MOST_ABOUT + 1)
+    except OSError as error:
+        raise InputError(
+            f"`{about}` cannot be read: {error.strerror}",
+            hint="`--about` names a text file, or `-` for stdin",
+        ) from None
+    return _decoded(raw, f"`{about}`", MOST_ABOUT)
+
+
+def _decoded(raw: bytes, name: str, most: int) -> str:
+    if len(raw) > most:
+        raise InputError(f"{name} is larger than {most // 1024} KiB", hint="shorten it to what matters")
+    if b"\0" in raw:
+        raise InputError(f"{name} is not text", hint="`--about` names a text file, or `-` for stdin")
+    return decode_text(raw)
+
+
 def _review_by_model(
     ctx: click.Context,
     request: str,
-    spec: str | None,
+    what: tuple[str, str] | None,
     only_answers: bool,
     *,
     linters: str,
     is_quiet: bool,
     **asked: Any,
 ) -> tuple[Review, ReviewReport, int]:
-    """The review, its report and the exit code; without `spec`, of the stored review. Exits if there is none."""
+    """The review, its report and the exit code; without `what`, of the stored review. Exits if there is none."""
     # Imported late: this takes longer to load than all rules take to run.
     from holdfast.agents.limits import RunLimits  # noqa: PLC0415
     from holdfast.cli.review_model import ask_review, review_change  # noqa: PLC0415
@@ -226,7 +264,10 @@ def _review_by_model(
     options = make_agent_options(ctx, limits=limits, **asked)
     if only_answers:
         ctx.exit(ask_review(options, request))
-    change = None if spec is None else (spec, _piped() if spec == STDIN else None)
+    change = None
+    if what is not None:
+        spec, about = what
+        change = (spec, _piped_diff() if spec == STDIN else None, about)
     with _progress() as tell:
         done, code = review_change(options, change, request, tell, is_quiet=is_quiet, linters=linters)
     if done is None:
@@ -234,13 +275,13 @@ def _review_by_model(
     return done.review, done.report, code
 
 
-def _review_by_rules(spec: str, linters: str) -> Review:
+def _review_by_rules(spec: str, about: str, linters: str) -> Review:
     with _progress() as tell:
         if spec == STDIN:
             tell("reading stdin")
-            review = start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
+            review = start_review(Path.cwd(), "stdin", text=_piped_diff(), about=about, tell=tell)
         else:
-            review = start_review(Path.cwd(), spec, tell=tell)
+            review = start_review(Path.cwd(), spec, about=about, tell=tell)
         if linters:
             # Imported late: a hook does not need it.
             import asyncio  # noqa: PLC0415
@@ -261,15 +302,19 @@ def _has_model(given: str) -> bool:
     return bool(model_name("", load_config(cwd=Path.cwd(), env=os.environ), os.environ))
 
 
-def _piped() -> str:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("nothing is piped in", hint="`git diff | holdfast review --diff -`")
-    raw = sys.stdin.buffer.read(MOST_DIFF + 1)
+def _piped_diff() -> str:
+    raw = _piped("git diff | holdfast review --diff -", MOST_DIFF)
     if len(raw) > MOST_DIFF:
         raise InputError(
             f"what is piped in is larger than {MOST_DIFF // 2**20} MiB", hint="review fewer files at once"
         )
     return decode_text(raw)
+
+
+def _piped(example: str, most: int) -> bytes:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("nothing is piped in", hint=f"`{example}`")
+    return sys.stdin.buffer.read(most + 1)
 
 
 @contextmanager

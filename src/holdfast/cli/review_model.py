@@ -27,7 +27,7 @@ from holdfast.errors import InputError
 
 def review_change(
     options: AgentOptions,
-    change: tuple[str, str | None] | None,
+    change: tuple[str, str | None, str] | None,
     request: str,
     tell: Callable[[str], None],
     *,
@@ -46,7 +46,7 @@ def review_change(
             output.watch(notice)
 
     output = TextOutput()
-    which = ReviewedChange(*change) if change else None
+    which = ReviewedChange(change[0], change[1], about=change[2]) if change else None
     try:
         running = run_review(options, which, request, watch=watch, tell=tell, began=began, linters=linters)
         done = asyncio.run(running)

@@ -96,6 +96,8 @@ def _finding(finding: Finding) -> Iterator[Text | Padding]:
         yield _inner(_code(line), style="dim")
     if rest := finding.evidence[MOST_LINES:]:
         yield _inner(f"│ … {counted(len(rest), 'more line')}", style="dim")
+    if finding.explained:
+        yield _inner(f"the author says: {_safe(finding.explained)}")
     if finding.suggestion:
         yield _inner(f"→ {_safe(finding.suggestion)}")
     for line in finding.patch.splitlines():

@@ -33,8 +33,8 @@ _SAID = re.compile(r"\w+|[<>=!+*%&|^~]+|(?<!\w)-(?=\d)")
 class Finding(Struct, frozen=True, kw_only=True):
     """`line` is the first line it is about, on `side` (`old` only for deleted lines); `evidence` are lines of that
     side as the file has them. `patch` is a unified diff against the new side, or empty. `rule` names the check that
-    found it (`ruff:F401` for a linter's), or is empty if a model did. `id` is derived from the content (`f-` and
-    twelve hexadecimal digits)."""
+    found it (`ruff:F401` for a linter's), or is empty if a model did; `explained` is what the author says about it.
+    `id` is derived from the content (`f-` and twelve hexadecimal digits)."""
 
     id: str
     unit: str
@@ -49,6 +49,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     suggestion: str = ""
     patch: str = ""
     rule: str = ""
+    explained: str = ""
     also: tuple[str, ...] = ()
     """Rules of linters that found the same."""
 

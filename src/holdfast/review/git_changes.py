@@ -26,6 +26,9 @@ from holdfast.review.versions import (
 MOST_DIFF = 64 * 1024 * 1024
 MOST_BYTES = 1024 * 1024
 """Of an untracked file. Larger ones are more often data than code, and nobody reads them line by line."""
+MOST_COMMITS = 100
+MOST_MESSAGE = 20_000
+"""Characters of a commit message."""
 
 _OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "-O/dev/null", "--full-index"),
@@ -77,6 +80,30 @@ def pin_revisions(root: Path, spec: str) -> str:
         return repository.commit(left) + (dots + repository.commit(right) if between else "")
     except (InputError, NotFound):
         return spec
+
+
+def read_messages(root: Path, spec: str) -> tuple[str, ...]:
+    """The messages of the commits of a change, the oldest first; none if it is not made of commits. Merges of a
+    range are left out. Read from the commits themselves: `git log` runs programs that a repository names."""
+    if spec in ("working", "staged") or (_looks_like_file(spec) and _path(root, spec).is_file()):
+        return ()
+    try:
+        repository = open_repository(root)
+        if ".." in spec:
+            left, _, right = spec.partition("..." if "..." in spec else "..")
+            ends = (repository.commit(right), "^" + repository.commit(left))
+            listed = repository.run("rev-list", "--no-merges", f"--max-count={MOST_COMMITS}", *ends)
+            commits = listed.decode("ascii").split()[::-1]
+        else:
+            commits = [repository.commit(spec)]
+        return tuple(_message(repository, commit) for commit in commits)
+    except (InputError, NotFound):
+        return ()  # a file, or what `read_diff` has an error for
+
+
+def _message(repository: Repository, commit: str) -> str:
+    text = decode_text(repository.run("cat-file", "commit", commit).partition(b"\n\n")[2]).strip()
+    return text[:MOST_MESSAGE]
 
 
 def read_diff_text(text: str, title: str, root: Path | None) -> tuple[Diff, Versions]:

@@ -105,6 +105,8 @@ def _text(said: str) -> str:
 def _words(finding: Finding, suggestion: str) -> Iterator[str]:
     rule = f", rule `{finding.rule}`" if finding.rule else ""
     yield f"**{finding.severity}** {finding.category}{rule}: {_text(finding.claim)}"
+    if finding.explained:
+        yield f"The author says: {_text(finding.explained)}"
     if finding.suggestion:
         yield _text(finding.suggestion)
     if suggestion:

@@ -11,7 +11,7 @@ or removed, while `schema` stays `holdfast.review/1`.
      "worst": str | null,
      "findings": [{"id": str, "unit": str, "path": str, "line": int, "last_line": int, "side": "new" | "old",
                    "severity": str, "category": str, "claim": str, "evidence": [str], "suggestion": str,
-                   "patch": str, "rule": str, "also": [str]}],
+                   "patch": str, "rule": str, "explained": str, "also": [str]}],
      "linters": [{"name": str, "findings": int, "trouble": str}],
      "dropped": {reason: int}, "dropped_patches": {reason: int}, "merged": {id: id},
      "duplicates": [the merged findings, as they were reported], "gone": [findings of earlier runs],
@@ -281,6 +281,8 @@ def _finding(finding: Finding) -> Iterator[str]:
     if finding.evidence:
         language = _LANGUAGES.get(PurePosixPath(finding.path).suffix.lstrip(".").lower(), "")
         yield code_block("\n".join(finding.evidence), language)
+    if finding.explained:
+        yield f"The author says: {escape_inline(finding.explained)}"
     if finding.suggestion:
         yield f"Suggestion: {escape_inline(finding.suggestion)}"
     if finding.patch:

@@ -9,13 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.review.checks import run_checks
 from holdfast.review.checks.secrets import preload_scanner
 from holdfast.review.diff import Diff, Versions
 from holdfast.review.findings import ReviewFindings, Sides
-from holdfast.review.git_changes import read_diff, read_diff_text, review_root
+from holdfast.review.git_changes import read_diff, read_diff_text, read_messages, review_root
 from holdfast.review.grammars import QUERIES, missing_grammars
+from holdfast.review.intent import ChangeIntent
 from holdfast.review.linter_findings import LinterRun
 from holdfast.review.outline import Outliner
 from holdfast.review.report import ReviewReport, SkippedUnit
@@ -33,6 +35,7 @@ class Review(Struct):
     sides: Sides
     findings: ReviewFindings
     decisions: dict[str, LevelDecision]
+    intent: ChangeIntent = ChangeIntent()
     notes: tuple[str, ...] = ()
     linters: tuple[LinterRun, ...] = ()
 
@@ -75,16 +78,21 @@ def start_review(
     spec: str,
     *,
     text: str | None = None,
+    title: str = "",
+    about: str = "",
     counts_uses: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Review:
-    """Read a change, split it into units and run the checks. If the diff is given as `text`, `spec` is its title.
-    `tell` receives the progress."""
+    """Read a change, split it into units and run the checks. If the diff is given as `text`, `spec` is its title;
+    `title` replaces it. `about` is what its author says of it beside the commit messages. `tell` receives the
+    progress."""
     tell("reading the diff")
     with Outliner() as outliner:
         outliner.start()  # it starts while git reads
         top = review_root(root)
         diff, versions = read_diff(root, spec) if text is None else read_diff_text(text, spec, top)
+        diff = replace(diff, title=title or diff.title)
+        intent = ChangeIntent(read_messages(root, spec) if text is None else (), about)
         loading = preload_scanner(diff)
         tell(f"splitting {len(diff.files)} files into units")
         uses = partial(count_uses, top) if counts_uses else None
@@ -99,8 +107,9 @@ def start_review(
         versions=versions,
         units=units,
         sides=sides,
-        findings=run_checks(diff, sides),
+        findings=run_checks(diff, sides, intent),
         decisions={},
+        intent=intent,
         notes=_notes(units),
     )
 

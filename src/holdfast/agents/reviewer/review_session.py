@@ -1,16 +1,17 @@
 """A review by a model: its session, with the view of the change at the beginning of every request and the findings
 at its end; and a run without a screen, from a change to a report.
 
-Rule: a session can be closed at any moment and resumed from the log, which says what change it is about, and from
-which findings and decisions are rebuilt. The view depends on the change alone, so that a provider's cache serves
-every question; another change replaces it in place. If a run is stopped, what the rules and the model have found by
-then is still reported.
+Rule: a session can be closed at any moment and resumed from the log. It says what change it is about and with which
+model and profile the review began, and findings and decisions are rebuilt from it. The view depends on the change
+alone: while that is the same, its text is the one in the log, so that a provider's cache serves every question;
+another change replaces it in place. If a run is stopped, what the rules and the model have found by then is still
+reported.
 """
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from importlib.resources import files as package_files
 from pathlib import Path
 
@@ -24,87 +25,46 @@ from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice, Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Done, End, Stop
-from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
+from holdfast.agents.resolved_config import (
+    ResolvedConfig,
+    load_permissions,
+    make_agent_config,
+    resolve_config,
+    store_path,
+)
+from holdfast.agents.reviewer.change_view import KEY, VIEW_SHARE, background, change_digest, change_view
 from holdfast.agents.reviewer.linters import lint_review
 from holdfast.agents.reviewer.tools import RECORDED_DATA, restore_result, review_tools
-from holdfast.agents.sessions import REVIEW_SOURCE, ReadableLog, begin_session, resume_session
+from holdfast.agents.sessions import (
+    REVIEW_SOURCE,
+    ReadableLog,
+    begin_session,
+    newest_session,
+    read_start,
+    resume_session,
+)
 from holdfast.agents.spending import spent_by
+from holdfast.effort import parse_effort
 from holdfast.errors import NotFound
-from holdfast.events import ContextSet, LogStarted, Noted, RecapSet, ToolReturned
+from holdfast.events import LogStarted, Noted, RecapSet, ToolReturned
 from holdfast.log import Log
+from holdfast.messages import Json
 from holdfast.models.model import Model
+from holdfast.models.selection import model_name
+from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
-from holdfast.review.finding import SEVERITIES, Finding
+from holdfast.review.finding import Finding
 from holdfast.review.git_changes import pin_revisions, review_root
 from holdfast.review.report import ReviewReport
 from holdfast.review.review import Review, start_review
-from holdfast.review.static_context import Snippet, build_static_context, unit_weight
-from holdfast.review.unit import Risk, Unit
 from holdfast.store import SqliteStore, Store
 from holdfast.tools.call import CallFinished
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 
-KEY = "diff"
 FINDINGS = "findings"
-RISK_PRIORITY: dict[Risk, float] = {"low": 0.1, "medium": 0.5, "high": 1.0}
-LEVEL_PRIORITY = {"skip": 0.0, "diff": 0.2, "function": 0.4, "file_context": 0.6, "full_file": 0.8}
-MOST_SNIPPETS = 6
-LONGEST_SNIPPET = 80
-"""The longest function, in lines, that is shown beside its hunks."""
-GRAVE = SEVERITIES.index("medium")
-"""A file with a finding of this severity or above is worth as much as one of high risk."""
-
-
-def change_view(review: Review, *, budget: int, count: Callable[[str], int]) -> ContextSet:
-    """The change as every request shows it, in at most `budget` tokens, and what its files are worth.
-
-    Raises `ContextOverflow` if not even the list of its files fits.
-    """
-    around = risky_functions(review)
-    text = build_static_context(review.diff, review.units, budget=budget, count=count, snippets=around)
-    return ContextSet(KEY, text, file_priorities(review))
-
-
-def risky_functions(review: Review) -> tuple[Snippet, ...]:
-    """The functions around the riskiest units, as they are now, where the hunks show only a part of one."""
-    found: dict[tuple[str, int], Snippet] = {}
-    for unit in sorted(review.units, key=lambda unit: (-unit_weight(unit), unit.path, unit.new.first)):
-        if len(found) == MOST_SNIPPETS or unit.risk != "high":
-            break  # what is of less risk is read when it is asked for
-        if (one := _around(review, unit)) is not None:
-            found[one.path, one.first] = one
-    return tuple(found.values())
-
-
-def _around(review: Review, unit: Unit) -> Snippet | None:
-    symbol = unit.symbol
-    is_wanted = unit.suggestion.level in ("function", "file_context", "full_file") and unit.metrics.added
-    if symbol is None or symbol.kind not in ("function", "method") or not is_wanted:
-        return None
-    numbers = range(symbol.span.first, symbol.span.last + 1)
-    if len(numbers) > LONGEST_SNIPPET:
-        return None
-    hunks = (hunk for other in review.units if other.path == unit.path for hunk in other.hunks)
-    shown = {line.new for hunk in hunks for line in hunk.lines}
-    lines = review.sides.safe_lines(unit.path, "new")
-    if shown.issuperset(numbers) or not all(number in lines for number in numbers):
-        return None
-    return Snippet(unit.path, numbers[0], "\n".join(lines[number] for number in numbers))
-
-
-def file_priorities(review: Review) -> dict[str, float]:
-    """What each file of the change is worth to the review: by risk, by how closely it is looked at, by how complex
-    it became, and by what was found in it."""
-    found: dict[str, float] = {}
-    for unit in review.units:
-        complexity = min(max(unit.metrics.complexity, 0), 10) / 20
-        priority = round(max(RISK_PRIORITY[unit.risk], LEVEL_PRIORITY[review.level(unit)], complexity), 2)
-        found[unit.path] = max(found.get(unit.path, 0.0), priority)
-    for finding in review.findings.kept:
-        if SEVERITIES.index(finding.severity) >= GRAVE:
-            found[finding.path] = 1.0
-    return found
+MODEL, PROFILE, EFFORT = "asked_model", "profile", "effort"
+"""Keys in the `meta` of a review's log, for what it is resumed with."""
 
 
 def _finding_line(finding: Finding) -> str:
@@ -115,8 +75,6 @@ def _finding_line(finding: Finding) -> str:
 
 SYSTEM = (package_files(__package__) / "system.md").read_text("utf-8").strip()
 REVIEW_REQUEST = "Review this change."
-VIEW_SHARE = 0.35
-"""Share of the low-water mark that the view of the change may fill."""
 
 
 class ReviewSession:
@@ -132,10 +90,17 @@ class ReviewSession:
         self.agent = build_agent(
             config, session, tools, workspace, kept_data=RECORDED_DATA, watch=self._notice
         )
+        self._shown = ""
         for entry in path(self.session.log.entries()):
             match entry.event:
                 case ToolReturned(name=name, data=data) if data:
                     restore_result(review, name, data)
+                case Noted(kind="view", text=text):
+                    self._shown = text
+        transcript = session.window.transcript
+        if KEY not in transcript.contexts:
+            low_water, counter = session.window.profile.low_water, session.window.counter
+            session.record(*background(review, low_water=low_water, count=counter.text))
         self._refresh()
 
     async def ask(self, request: str = REVIEW_REQUEST) -> End:
@@ -160,13 +125,18 @@ class ReviewSession:
         """Record the view of the change and the findings, if they differ from those in the log."""
         window = self.session.window
         transcript, counter = window.transcript, window.counter
-        budget = int(window.profile.low_water * VIEW_SHARE)
+        others = sum(counter.text(text) for key, text in transcript.contexts.items() if key != KEY)
+        budget = int(window.profile.low_water * VIEW_SHARE) - others
         view = change_view(self.review, budget=budget, count=counter.text)
+        now, stored = change_digest(self.review), transcript.contexts.get(KEY, "")
+        if stored and self._shown == now and counter.text(stored) <= budget:
+            view = replace(view, text=stored)  # a cached prefix is worth more than what is counted again
         if (view.text, view.worth) != (
             transcript.contexts.get(view.key),
             transcript.path_priority.get(view.key),
         ):
-            self.session.record(view)
+            self.session.record(view, *([Noted("view", now)] if self._shown != now else []))
+            self._shown = now
         self._refresh_findings()
 
     def _refresh_findings(self) -> None:
@@ -186,10 +156,13 @@ ReportProgress = Callable[[str], None]
 
 
 class ReviewedChange(Struct, frozen=True):
-    """The change to review: `spec` as `--diff` takes it. If `text` is a diff, `spec` is only its title."""
+    """The change to review: `spec` as `--diff` takes it. If `text` is a diff, `spec` is only its title. `title` is
+    what it was called when the review began, `about` what a person told of it."""
 
     spec: str
     text: str | None = None
+    title: str = ""
+    about: str = ""
 
 
 class OpenedReview(Struct, frozen=True):
@@ -215,15 +188,19 @@ async def open_review(
 
     Raises `NoModel` if no model can be asked, and other errors of `holdfast.errors`.
     """
-    asked = replace(
-        options, root=review_root(options.root), profile=options.profile or "review", sandbox="off"
-    )
+    asked = replace(options, root=review_root(options.root), sandbox="off")
+    if change is None:
+        asked = await asyncio.to_thread(remembered_options, asked, env)
+    asked = replace(asked, profile=asked.profile or "review")
     resolved = await asyncio.to_thread(resolve_config, asked, env, model)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(resolved.model.aclose)
         store = await asyncio.to_thread(SqliteStore, resolved.store)
         stack.callback(store.close)
-        review, found = await asyncio.to_thread(_open_log, options.root, asked, resolved, store, change, tell)
+        began = _meta(asked, resolved, env)
+        review, found = await asyncio.to_thread(
+            _open_log, options.root, asked, resolved, store, change, tell, began
+        )
         log, log_notes = found
         await lint_review(review, linters, tell)
         tell(f"asking {resolved.entry.name or resolved.model.name}")
@@ -243,19 +220,43 @@ def _price_notes(resolved: ResolvedConfig) -> list[str]:
     return [f"the price of `{name}` is not known, so this review counts tokens and not dollars"]
 
 
+def remembered_options(options: AgentOptions, env: Mapping[str, str]) -> AgentOptions:
+    """The options to resume a review with: what is not given is as the review began."""
+    config, *_ = load_permissions(options.root, env, trusts=options.trusts)
+    with closing(SqliteStore(store_path(options, config, env))) as store:
+        name = options.log or newest_session(store, options.root, REVIEW_SOURCE)
+        log = Log.open(store, name).id
+        meta = read_start(store, log).meta
+    began = {key: value for key in (MODEL, PROFILE, EFFORT) if isinstance(value := meta.get(key), str)}
+    return replace(
+        options,
+        log=log,
+        model=options.model or began.get(MODEL, ""),
+        profile=options.profile or began.get(PROFILE, ""),
+        effort=options.effort or parse_effort(began.get(EFFORT, ""), f"the log `{log}`"),
+    )
+
+
+def _meta(asked: AgentOptions, resolved: ResolvedConfig, env: Mapping[str, str]) -> dict[str, Json]:
+    name = model_name(asked.model, resolved.config, env)
+    # An address may have a key in it, which a log must not keep.
+    safe = name if redact(name) == name else name.partition("@")[0]
+    return {MODEL: safe, PROFILE: asked.profile, EFFORT: resolved.effort or ""}
+
+
 def read_change(store: Store, log: str) -> ReviewedChange:
     """The change that a log is about."""
     entries = Log.open(store, log).entries()
-    spec = ""
+    spec = title = ""
     for entry in entries:
         match entry.event:
             case LogStarted(meta=meta):
-                spec = str(meta.get("diff", ""))
+                spec, title = str(meta.get("diff", "")), str(meta.get("title", ""))
             case Noted(kind="diff", text=text):
                 return ReviewedChange(spec, text)
     if not spec:
         raise NotFound(f"the log `{log}` is not a review", hint="`holdfast logs` lists all logs")
-    return ReviewedChange(spec)
+    return ReviewedChange(spec, title=title)
 
 
 def _open_log(
@@ -265,28 +266,33 @@ def _open_log(
     store: Store,
     change: ReviewedChange | None,
     tell: ReportProgress,
+    began: dict[str, Json],
 ) -> tuple[Review, ReadableLog]:
     """The review of a change with a new log; without a change, that of the log to resume."""
     found = None
     if change is None:
         found = resume_session(store, asked.root, asked.log, REVIEW_SOURCE)
         change = read_change(store, found[0])
-    review = start_review(root, change.spec, text=change.text, counts_uses=True, tell=tell)
+    spec = change.spec if change.text is not None else pin_revisions(root, change.spec)
+    title = change.title or change.spec
+    review = start_review(
+        root, spec, text=change.text, title=title, about=change.about, counts_uses=True, tell=tell
+    )
     if found is not None:
         return review, found
-    redact = resolved.profile.redact
+    redacts = resolved.profile.redact
     log = begin_session(
         store,
         resolved.root,
         title=f"Review of {change.spec}",
         model=resolved.model.name,
-        redact=redact,
+        redact=redacts,
         source=REVIEW_SOURCE,
-        meta={"diff": change.spec if change.text is not None else pin_revisions(root, change.spec)},
+        meta={"diff": spec, "title": title, **began},
     )
     if change.text is not None:
         # It cannot be read again, such as one from stdin.
-        Log.open(store, log, redact=None if redact else str).append(Noted("diff", change.text))
+        Log.open(store, log, redact=None if redacts else str).append(Noted("diff", change.text))
     return review, (log, ())
 
 

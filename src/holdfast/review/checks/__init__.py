@@ -10,15 +10,16 @@ from holdfast.review.checks import change_shape, dependencies, leftovers, secret
 from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import Diff
 from holdfast.review.findings import ReviewFindings, Sides
+from holdfast.review.intent import ChangeIntent
 
 MODULES = (secrets, weakened_tests, dependencies, unsafe_code, leftovers, change_shape)
 RULES: dict[str, ReviewRule] = {rule.name: rule for module in MODULES for rule in module.RULES}
 
 
-def run_checks(diff: Diff, sides: Sides) -> ReviewFindings:
+def run_checks(diff: Diff, sides: Sides, intent: ChangeIntent = ChangeIntent()) -> ReviewFindings:  # noqa: B008
     change = CheckInput(diff, sides.units, sides.versions)
     findings = ReviewFindings()
     for module in MODULES:
         for finding in module.check(change):
-            findings = findings.report(finding, sides)
+            findings = findings.report(intent.explain(finding), sides)
     return findings

@@ -47,7 +47,7 @@ LOCK_BEHIND = ReviewRule(
 LOCK_ALONE = ReviewRule(
     "lock-without-manifest",
     "A lock file has a new package, but no manifest changes",
-    "Another package may need it now, or nobody may have asked for it: check what it is.",
+    "Another package may need it now: check what it is.",
     "low",
     "dependencies",
 )
