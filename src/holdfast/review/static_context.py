@@ -187,12 +187,19 @@ def _diff_text(hunks: Sequence[Hunk]) -> str:
         span = f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@"
         lines.append(redact(f"{span} {hunk.heading}".rstrip(), kingfisher=False))
         # Redacted without signs and numbers, which could part a secret of several lines.
-        safe = redact("\n".join(line.text for line in hunk.lines), kingfisher=False).split("\n")
+        text = redact("\n".join(line.text for line in hunk.lines), kingfisher=False)
+        safe = text.split("\n") if hunk.lines else []
         # As `read_file_hunk` shows them: a line that is quoted with its number is found, too.
         lines += [
-            f"{line.kind}{line.new or line.old}\t{text}" for line, text in zip(hunk.lines, safe, strict=True)
+            f"{line.kind}{line.new or line.old}\t{shown}"
+            for line, shown in zip(hunk.lines, safe, strict=True)
         ]
     return "\n".join(lines)
+
+
+def safe_block(text: str) -> str:
+    """A text of strangers as a code block, without secrets."""
+    return code_block(redact(text, kingfisher=False))
 
 
 def _snippet(snippet: Snippet) -> str:

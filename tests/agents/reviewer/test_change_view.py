@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from holdfast.agents.reviewer.change_view import INTENT, RULES, _fitted, _quoted, background, base_rules
+from holdfast.agents.reviewer.change_view import INTENT, RULES, _fitted, background, base_rules
 from holdfast.review.review import start_review
+from holdfast.review.static_context import safe_block
 from support.review_repos import Repo
 
 
@@ -119,7 +120,7 @@ def test_a_secret_in_a_message_does_not_reach_the_model(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_cut_inside_its_fence_and_counted(
     parts: list[str], budget: int, size: int
 ) -> None:
-    told = [f"Commit message\n\n{_quoted(part * size)}" for part in parts]
+    told = [f"Commit message\n\n{safe_block(part * size)}" for part in parts]
     text = _fitted("# Head", told, budget, count)
     assert count(text) <= budget
     tokens = MarkdownIt().parse(text)

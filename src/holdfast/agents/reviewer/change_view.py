@@ -12,11 +12,10 @@ from pathlib import PurePosixPath
 
 from holdfast.agents.project_rules import AGENTS, CLAUDE, LAW, parent_folders, with_imports
 from holdfast.events import ContextSet, RulesSet
-from holdfast.redaction import redact
-from holdfast.review.escaping import code_block, code_span
+from holdfast.review.escaping import code_span
 from holdfast.review.finding import SEVERITIES
 from holdfast.review.review import Review
-from holdfast.review.static_context import Snippet, build_static_context, unit_weight
+from holdfast.review.static_context import Snippet, build_static_context, safe_block, unit_weight
 from holdfast.review.unit import Risk, Unit
 
 KEY, RULES, INTENT = "diff", "rules", "intent"
@@ -44,11 +43,11 @@ def background(review: Review, *, low_water: int, count: Callable[[str], int]) -
     """The rules of the project, and what the author says, where there is any."""
     edited = {path for file in review.diff.files for path in (file.path, file.old_path)}
     rules = [
-        f"{code_span(one.path)}{' (this change edits it)' if one.path in edited else ''}\n\n{_quoted(one.text)}"
+        f"{code_span(one.path)}{' (this change edits it)' if one.path in edited else ''}\n\n{safe_block(one.text)}"
         for one in base_rules(review)
     ]
-    said = [f"Description\n\n{_quoted(review.intent.about)}"] if review.intent.about.strip() else []
-    said += [f"Commit message\n\n{_quoted(text)}" for text in review.intent.messages if text.strip()]
+    said = [f"Description\n\n{safe_block(review.intent.about)}"] if review.intent.about.strip() else []
+    said += [f"Commit message\n\n{safe_block(text)}" for text in review.intent.messages if text.strip()]
     for key, head, parts, share in (
         (RULES, _RULES_HEAD, rules, RULES_SHARE),
         (INTENT, _INTENT_HEAD, said, INTENT_SHARE),
@@ -57,16 +56,16 @@ def background(review: Review, *, low_water: int, count: Callable[[str], int]) -
             yield ContextSet(key, _fitted(head, parts, int(low_water * share), count))
 
 
-def _quoted(text: str) -> str:
-    return code_block(redact(text, kingfisher=False))
-
-
 def _fitted(head: str, parts: list[str], budget: int, count: Callable[[str], int]) -> str:
     """As many parts as fit, and the beginning of the next one."""
+    text = "\n\n".join([head, *(f"## {part}" for part in parts)])
+    if count(text) <= budget:
+        return text
+    room = budget - count(_cut("", [""] * 100_000, 0, len(parts)))  # for the note about the rest
     text = head
     for at, part in enumerate(parts):
         more = f"{text}\n\n## {part}"
-        if count(more) <= budget:
+        if count(more) <= room:
             text = more
             continue
         lines = part.rstrip("`\n").split("\n")

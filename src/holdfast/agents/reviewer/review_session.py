@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, closing
 from importlib.resources import files as package_files
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,7 +52,6 @@ from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.models.model import Model
 from holdfast.models.selection import model_name
-from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import Finding
 from holdfast.review.git_changes import pin_revisions, review_root
@@ -239,8 +239,9 @@ def remembered_options(options: AgentOptions, env: Mapping[str, str]) -> AgentOp
 
 def _meta(asked: AgentOptions, resolved: ResolvedConfig, env: Mapping[str, str]) -> dict[str, Json]:
     name = model_name(asked.model, resolved.config, env)
+    address = urlsplit(name.partition("@")[2])
     # An address may have a key in it, which a log must not keep.
-    safe = name if redact(name) == name else name.partition("@")[0]
+    safe = name.partition("@")[0] if address.username or address.query else name
     return {MODEL: safe, PROFILE: asked.profile, EFFORT: resolved.effort or ""}
 
 
