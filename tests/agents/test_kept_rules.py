@@ -97,6 +97,17 @@ def test_a_strangers_file_is_not_written_to_and_not_trusted(kept):
     assert kept.places(WIDE) == ["folder", "everywhere", "project"]
 
 
+@pytest.mark.parametrize(
+    "programs", ['[[hooks.stop]]\ncommand = "notify"\n', '[checks.commands]\nruff = "./lint"\n']
+)
+def test_programs_of_a_stranger_close_the_projects_file_too(kept, programs):
+    kept.file.write_text(programs)
+    assert kept.places(WIDE) == ["folder", "everywhere"]
+    load_permissions(kept.root, kept.env, trusts=True)
+    kept.rules.keep([WIDE], "project")
+    assert kept.allowed() == ([WIDE], ""), "what was trusted before is trusted with the rule"
+
+
 def test_the_table_of_pyproject_is_the_projects_file(kept):
     (kept.root / "pyproject.toml").write_text('[project]\nname = "x"\n\n[tool.holdfast]\nstore = "s"\n')
     assert kept.rules.places([WIDE])[-1].file == "pyproject.toml"
