@@ -43,7 +43,7 @@ def test_jobs_are_listed_shown_and_stopped(setup):
     assert "| b1 | runs | " in listed
     assert "`echo 'a \\| b'; exec sleep 300` |" in listed
     shown = run(coding, "/jobs b1").text
-    assert shown.startswith("Running: \"b1\", `echo 'a | b'; exec sleep 300`: 1 lines, 6 bytes")
+    assert shown.startswith("Running: \"b1\", `echo 'a | b'; exec sleep 300`: 1 line, 6 bytes")
     assert "```\na | b\n```" in shown
     stopped = run(coding, "/jobs stop b1").text
     assert stopped.startswith('Exit code: 143 (stopped by the user) of "b1"')

@@ -84,6 +84,7 @@ def test_jobs_are_counted_listed_while_the_agent_works_and_their_end_is_shown(tm
             assert " · 1 job · " in terminal.text()
             await terminal.say(pilot, "/jobs")
             await terminal.until(pilot, lambda: "1 job runs in the background." in terminal.text())
+            assert "runs; the agent waits" in terminal.text(), "the other command is no job of the background"
             assert terminal.app.conversation.is_busy, "the command ran at once"
             await terminal.say(pilot, "/jobs b9")
             await terminal.until(pilot, lambda: "there is no job `b9`" in terminal.text())

@@ -151,7 +151,7 @@ def test_a_background_job_is_listed_read_and_stopped(shell, workspace, tmp_path)
     listed = output(shell, workspace)
     assert listed.text.split("\n")[0] == "1 outputs are kept, 1 of them of commands that run."
     assert listed.text.split("\n")[1].startswith(
-        'Running: "b1", `echo one; echo $$ > pid; sleep 300`: 1 lines'
+        'Running: "b1", `echo one; echo $$ > pid; sleep 300`: 1 line,'
     )
     shown = output(shell, workspace, id="b1")
     assert shown.text.split("\n")[1:] == ["1: one", "(lines 1-1 of 1)"]

@@ -43,7 +43,7 @@ def _find(shell: Shell, name: str) -> ShellJob:
 
 def _listed(shell: Shell) -> str:
     listed = [
-        (job.id, _words(job), _age(job.seconds), str(job.output.lines), code(_clipped(job.command)))
+        (job.id, _words(shell, job), _age(job.seconds), str(job.output.lines), code(_clipped(job.command)))
         for job in shell.jobs.values()
     ]
     running = len(shell.background)
@@ -65,9 +65,11 @@ def _state(job: ShellJob) -> str:
     return job_state(job)
 
 
-def _words(job: ShellJob) -> str:
+def _words(shell: Shell, job: ShellJob) -> str:
+    if job.ending is None and job.is_running:
+        return "runs" if job in shell.background else "runs; the agent waits"
     if job.ending is None:
-        return "runs" if job.is_running else "did not start"
+        return "did not start"
     return exit_words(job.ending) + (", something of it runs" if job.is_running else "")
 
 

@@ -21,6 +21,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.numbers import count_noun
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput, format_size
 from holdfast.tools.shell.processes import (
@@ -129,7 +130,7 @@ class ShellJob:
 
     @property
     def size_words(self) -> str:
-        return f"{self.output.lines} lines, {format_size(self.output.size)}"
+        return f"{count_noun(self.output.lines, 'line')}, {format_size(self.output.size)}"
 
     @property
     def is_over(self) -> bool:
