@@ -51,7 +51,8 @@ def verdict(coding, command):
     return "deny" if checked.refusal else "allow"
 
 
-def test_the_list_says_where_each_rule_is_from(setup):
+def test_the_list_says_where_each_rule_is_from(setup, monkeypatch):
+    monkeypatch.setenv("HOME", str(setup.root.parent.resolve()))
     setup.own.parent.mkdir(parents=True)
     setup.own.write_text('[permissions]\ndeny = ["Bash(git push:*)"]\n')
     (setup.root / "holdfast.toml").write_text(
@@ -64,8 +65,8 @@ def test_the_list_says_where_each_rule_is_from(setup):
     assert "`ask` mode, which asks before each change" in text
     for row in (
         "| allow | `Bash(make:\\*)` | you approved it |",
-        f"| ask | `Edit(db/**)` | {setup.root.resolve() / 'holdfast.toml'} |",
-        f"| deny | `Bash(git push:*)` | {setup.own} |",
+        f"| ask | `Edit(db/**)` | ~/{setup.root.name}/holdfast.toml |",
+        "| deny | `Bash(git push:*)` | ~/config/holdfast/holdfast.toml |",
         "| allow | `Bash(given)` | this session |",
     ):
         assert row.replace("\\*", "*") in text

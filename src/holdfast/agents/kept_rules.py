@@ -50,9 +50,9 @@ class KeptRules(Struct, frozen=True):
     def places(self, rules: Sequence[str]) -> tuple[RulePlace, ...]:
         found: list[RulePlace] = []
         if is_out_of_reach(self.folder, self.root):
-            found.append(RulePlace("folder", _shown(self.folder / FILE)))
+            found.append(RulePlace("folder", home_path(self.folder / FILE)))
             if all(map(_EVERYWHERE.fullmatch, rules)) and _can_write(self.own_file):
-                found.append(RulePlace("everywhere", _shown(self.own_file)))
+                found.append(RulePlace("everywhere", home_path(self.own_file)))
         file = self.project_file
         if (
             all(self._fits_project(rule) for rule in rules)
@@ -60,14 +60,14 @@ class KeptRules(Struct, frozen=True):
             and self._is_project_trusted()
         ):
             found.append(
-                RulePlace("project", file.name if file.parent == self.root.resolve() else _shown(file))
+                RulePlace("project", file.name if file.parent == self.root.resolve() else home_path(file))
             )
         return tuple(found)
 
     def file_of(self, place: PlaceName) -> str:
         """The file of a place, as people write it."""
         files = {"folder": self.folder / FILE, "everywhere": self.own_file, "project": self.project_file}
-        return _shown(files[place])
+        return home_path(files[place])
 
     def keep(self, rules: Sequence[str], place: PlaceName) -> None:
         for rule in rules:
@@ -155,7 +155,7 @@ class KeptRules(Struct, frozen=True):
             )
 
 
-def _shown(path: Path) -> str:
+def home_path(path: Path) -> str:
     """A path as people write it."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

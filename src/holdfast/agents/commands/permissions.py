@@ -11,8 +11,8 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.commands.markdown import code, joined, table
 from holdfast.agents.commands.mode import MODES
-from holdfast.agents.kept_rules import KeptRules
-from holdfast.agents.listed_rules import forget_rule, keep_rule, list_rules, session_rules
+from holdfast.agents.kept_rules import KeptRules, home_path
+from holdfast.agents.listed_rules import ListedRule, forget_rule, keep_rule, list_rules, session_rules
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.errors import InputError
 from holdfast.tools.permissions.gate import PlaceName
@@ -41,7 +41,7 @@ async def _list(coding: CodingSession) -> CommandAnswer:
     return CommandAnswer(
         joined(
             f"Built in: {code(mode)} mode, which {MODES[mode]}. `deny` beats `ask` beats `allow`.",
-            table(["", "rule", "from"], [[one.verdict, code(one.rule), one.origin] for one in rules])
+            table(["", "rule", "from"], [[one.verdict, code(one.rule), _where(one)] for one in rules])
             or "There are no rules of yours or of the project here.",
             f"{distrust[:1].upper()}{distrust[1:]}." if distrust else "",
         )
@@ -67,12 +67,17 @@ async def _forget(coding: CodingSession, rule: str) -> CommandAnswer:
     places: list[str] = []
     try:
         found = await asyncio.to_thread(forget_rule, _root(coding), os.environ, rule)
-        places = [code(one.origin) for one in found]
+        places = [code(_where(one)) for one in found]
     except InputError:
         if not in_session:
             raise
     coding.session_gate.remove_rule(rule)
     return CommandAnswer(f"{code(rule)} no longer holds here ({', '.join(places) or 'this session'}).")
+
+
+def _where(one: ListedRule) -> str:
+    """Where a rule is from, short enough for a narrow table."""
+    return home_path(Path(one.origin)) if one.place in ("everywhere", "project") else one.origin
 
 
 def _read(text: str) -> tuple[str, PlaceName | None]:
