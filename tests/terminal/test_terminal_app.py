@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -370,6 +371,29 @@ def test_ctrl_d_leaves_only_an_empty_box(tmp_path):
 
     driven(work())
     assert terminal.app.return_value == 0
+
+
+def test_escape_before_the_first_request_is_not_lost(tmp_path, monkeypatch):
+    go_on = threading.Event()
+    monkeypatch.setattr("holdfast.terminal.screen_session.kingfisher_problem", lambda: go_on.wait(60))
+    terminal = Terminal(tmp_path, "Yes.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.until(pilot, lambda: "● working" in terminal.text())
+            await pilot.press("escape")
+            await terminal.until(pilot, lambda: "● stopping" in terminal.text())
+            go_on.set()
+            await terminal.idle(pilot)
+            assert terminal.model.requests == []
+            assert notes(terminal)[-1] == "interrupted; send a message to continue"
+            await terminal.say(pilot, "Second")
+            await terminal.idle(pilot)
+            assert len(terminal.model.requests) == 1, "the next run is not interrupted"
+
+    driven(work())
 
 
 def test_a_tool_that_runs_is_ended_by_escape(tmp_path):

@@ -80,6 +80,7 @@ class AgentScreenSession:
         self._event_view = EventView(display, self._bill)
         self._spent = Spent()
         self._is_open = False
+        self._is_saying = False
 
     def attach(self, opened: OpenedSession) -> None:
         self.coding = opened.coding
@@ -130,8 +131,12 @@ class AgentScreenSession:
     async def say(self, text: str) -> End:
         # Whatever is recorded is searched for secrets. Loading that takes seconds on a busy machine, and the screen
         # would stand still if it happened in the middle of a run.
-        await asyncio.to_thread(kingfisher_problem)
-        return self._ended(await self.coding.say(text))
+        self._is_saying = True
+        try:
+            await asyncio.to_thread(kingfisher_problem)
+            return self._ended(await self.coding.say(text))
+        finally:
+            self._is_saying = False
 
     def add_message(self, text: str) -> str:
         return self.coding.add_message(text).text
@@ -160,6 +165,9 @@ class AgentScreenSession:
         self._read()
 
     def interrupt(self) -> None:
+        if self._is_saying:
+            # The run may still have to begin; it ends as it begins then.
+            self.coding.agent.interrupt()
         self.coding.interrupt()
 
     def next_effort(self) -> Effort | None:
