@@ -231,3 +231,19 @@ def ended_by_itself(pid, seconds):
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     return is_over
+
+
+@pytest.mark.slow
+def test_an_error_of_the_screen_itself_is_no_success(tmp_path):
+    root = repository(tmp_path)
+    broken = "import holdfast.agents.commands.permissions as found\nfound.list_rules = None\n"
+    (tmp_path / "sitecustomize.py").write_text(broken)
+    env = {"HOME": tmp_path, "HOLDFAST_STORE": tmp_path / "store.db", "XDG_CONFIG_HOME": tmp_path}
+    with serving() as server:
+        model = f"compatible/test@{server.openai_url}"
+        command = ["env", "-C", root, sys.executable, "-m", "holdfast", "--model", model, "--sandbox", "off"]
+        with terminal(tmp_path, *command, PYTHONPATH=tmp_path, **env) as screen:
+            screen.shows("ask mode")
+            screen.type("/permissions")
+            screen.press("Enter")
+            assert screen.code == 1

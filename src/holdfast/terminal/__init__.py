@@ -29,4 +29,5 @@ def run(options: AgentOptions, *, is_scratch: bool = False, banner: str = "") ->
         raise app.failure
     if app.conversation.log and not is_scratch:
         sys.stderr.write(f"to resume this session: `holdfast resume {app.conversation.log}`\n")
-    return code or 0
+    # What Textual itself ends with after an error in the screen is not what `run()` returns.
+    return code or app.return_code or 0
