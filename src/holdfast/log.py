@@ -38,7 +38,9 @@ class Log:
         self.store = store
         self.id = id_
         self.existed = False
-        self._redaction = redaction
+        self._redact_text = redaction.text
+        self._redaction = replace(redaction, text=self._redacted)
+        self._ahead: dict[str, str] = {}
 
     @classmethod
     def create(
@@ -126,6 +128,15 @@ class Log:
             Entry(row.id, row.log, row.seq, row.parent, event, row.chain, row.at)
             for (event, _), row in zip(prepared, rows, strict=True)
         ]
+
+    def redact_ahead(self, text: str) -> None:
+        """Look for secrets in a text now, on any thread, so that the next event with this text need not be
+        searched for them when it is appended."""
+        self._ahead[text] = self._redact_text(text)
+
+    def _redacted(self, text: str) -> str:
+        ahead = self._ahead.pop(text, None)
+        return self._redact_text(text) if ahead is None else ahead
 
     def stored(self, event: Event) -> Event:
         """An event as it would be read back from this log: redacted."""

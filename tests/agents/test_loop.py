@@ -1,6 +1,9 @@
 """The loop: what each kind of step comes to, and that the log is valid whatever happens."""
 
 import asyncio
+import random
+import string
+import threading
 import time
 
 import pytest
@@ -14,11 +17,13 @@ from holdfast.agents.notices import FoldMade, Reminded, StepBegan, SummaryMade
 from holdfast.agents.outcomes import Done, Stop
 from holdfast.agents.tool_results import UNCERTAIN
 from holdfast.events import AssistantReplied, OverflowReported, ToolReturned, UserSaid
+from holdfast.log import Log
 from holdfast.messages import Text, ToolCall, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.errors import NetworkFailed, Overflowed
 from holdfast.models.model import ModelReply, TextDelta
 from holdfast.models.scripted import ScriptedModel
+from holdfast.redaction import redact
 from holdfast.session import Session
 from holdfast.store import SqliteStore
 from holdfast.tools.envelope import Envelope, ToolError, build_result
@@ -375,3 +380,55 @@ def test_each_run_may_have_an_event_loop_of_its_own(tmp_path):
     assert scene.run() == Done("One.")
     assert scene.run("Again.") == Done("Two.")
     assert scene.done == ["a", "b"]
+
+
+class LargeScene(Scene):
+    """`Look` gives a large text with a secret. `searches` says, for each search of it, whether it was done off the
+    event loop; `during` is called before each."""
+
+    def __init__(self, folder, during=lambda _: None):
+        super().__init__(folder, [call("Look")], "Done.")
+        self.during = during
+        self.secret = "ghp_" + "".join(random.Random(5).choices(string.ascii_letters + string.digits, k=36))
+        self.text = "".join(f"line {n} of the table\n" for n in range(10_000)) + f"token {self.secret} is set"
+        self.searches = []
+        self.session.log = Log.open(self.store, "session", redact=self._redact)
+
+    def _redact(self, text):
+        if text == self.text:
+            self.searches.append(threading.current_thread() is not threading.main_thread())
+            self.during(self)
+        return redact(text)
+
+    async def _look(self, _, __):
+        return build_result(Envelope(status="success", text=self.text), "seen")
+
+    def stored(self):
+        (result,) = self.events(ToolReturned)
+        return result.parts[0].text
+
+
+def test_a_large_result_is_searched_for_secrets_once_and_off_the_event_loop(tmp_path):
+    scene = LargeScene(tmp_path)
+    assert scene.run() == Done("Done.")
+    assert scene.searches == [True]
+    assert scene.secret not in scene.stored()
+    assert scene.stored() == redact(scene.text)
+
+
+def test_an_interrupt_while_a_result_is_searched_for_secrets_does_not_cost_it(tmp_path):
+    scene = LargeScene(tmp_path, lambda scene: scene.agent.interrupt())
+    assert scene.run().reason == "interrupted"
+    assert scene.stored() == redact(scene.text)
+
+
+def test_a_search_for_secrets_that_fails_leaves_nothing_unredacted(tmp_path):
+    def fail(_):
+        raise RuntimeError("no scanner")
+
+    scene = LargeScene(tmp_path, fail)
+    with pytest.raises(RuntimeError):
+        scene.run()
+    assert len(scene.searches) > 1
+    assert not scene.events(ToolReturned)
+    assert not any(scene.secret in str(entry.event) for entry in scene.session.log.entries())

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +20,12 @@ from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_t
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
 from holdfast.agents.message_queue import MessageQueue
 from holdfast.agents.model_choice import model_profile, named_model
-from holdfast.agents.model_requests import RequestSettings, run_unless_interrupted, running_loop
+from holdfast.agents.model_requests import (
+    RequestSettings,
+    run_in_thread,
+    run_unless_interrupted,
+    running_loop,
+)
 from holdfast.agents.notices import (
     FoldMade,
     Notice,
@@ -38,6 +44,7 @@ from holdfast.agents.tool_results import (
     KeptData,
     RepeatGuard,
     ResultRecorder,
+    redact_ahead,
     repeat_reminder,
 )
 from holdfast.compaction.compact import BackgroundCompaction, Compaction, compact
@@ -134,7 +141,8 @@ class Agent:
             gate = SessionGate(Permissions(), FunctionApprover(approve), self.session, workspace)
         if not any(tool.name == RECALL_TOOL.name for tool in own_tools):
             own_tools.append(session_recall_tool(self.session))
-        self.toolbox = Toolbox(own_tools, workspace, gate=gate, settings=call_settings)
+        prepare = partial(redact_ahead, self.session)
+        self.toolbox = Toolbox(own_tools, workspace, gate=gate, settings=call_settings, prepare=prepare)
         self._system = system
         self._set_up_session()
         self.budget = budget or RunBudget(limits)
@@ -274,7 +282,7 @@ class Agent:
         """The model's reply to the log as it is now, not yet recorded. Raises `RunInterrupted`, a `ModelError`, or
         `ContextOverflow` if nothing more can be folded."""
         # Off the event loop: folding a large log takes a while, and a terminal must go on painting.
-        fold, packed = await asyncio.to_thread(self._pack)
+        fold, packed = await run_in_thread(self._pack)
         if fold is not None:
             self._notify(FoldMade(fold))
         self.budget.add_step()

@@ -6,7 +6,7 @@ Rule: whatever happens, the log is valid after every step, and the next run cont
 import asyncio
 
 from holdfast.agents.agent import Agent, RunInterrupted
-from holdfast.agents.model_requests import running_loop
+from holdfast.agents.model_requests import run_in_thread, running_loop
 from holdfast.agents.outcomes import Ask, Compact, Continue, Done, End, Outcome, RunTools, Stop
 from holdfast.agents.tool_results import mark_uncertain_calls
 from holdfast.errors import ContextOverflow, InputError
@@ -85,6 +85,8 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
     if stop := agent.stopped():
         return stop
     agent.record_messages()
+    # Rendered off the event loop: a large result is read line by line, and a terminal must go on painting.
+    await run_in_thread(agent.session.window.view)
     if ask := agent.take_summary():
         return ask
     if agent.waits_for_summary and not isinstance(before, Compact):

@@ -4,8 +4,8 @@ Rule: what was interrupted has ended when this returns, so that nothing of it ar
 """
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from holdfast.models.model import ModelRequest
 from holdfast.packing.layers import Pack
 from holdfast.tools.call import cancel_task
 
+T = TypeVar("T")
 MAX_TOKENS = 16_000
 """Room for a reply; the catalogue may know a lower limit."""
 
@@ -38,6 +39,17 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
             effort=self.entry.effort_for(self.effort),
             temperature=self.temperature,
         )
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """What the work returns, which a thread does meanwhile. When cancelled, it is waited for: what it works on, the
+    window of a session, may be used by one thread at a time."""
+    doing = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})
+        raise
 
 
 SECONDS_TO_STOP = 5.0

@@ -4,7 +4,9 @@ Rule: a result is written as soon as it and all results before it are there, so 
 neither their order nor what is known.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -31,6 +33,20 @@ UNCERTAIN = (
 )
 UNCERTAIN_EFFECT = "what it did is uncertain"
 """Part of the result of a call that was stopped before it had one."""
+
+
+LARGE_TEXT = 50_000
+"""Searching so many characters for secrets takes about ten milliseconds."""
+
+
+async def redact_ahead(session: Session, result: ToolResult) -> None:
+    """Search the large texts of a result for secrets on another thread: it can take a second, and a terminal must
+    go on painting."""
+    for part in result.parts:
+        if isinstance(part, Text) and len(part.text) > LARGE_TEXT:
+            # What it raises is raised again where the result is recorded.
+            with suppress(Exception):
+                await asyncio.to_thread(session.log.redact_ahead, part.text)
 
 
 def is_uncertain(text: str) -> bool:

@@ -46,7 +46,7 @@ from holdfast.terminal.interface import (
 from holdfast.terminal.safe_text import one_line
 from holdfast.terminal.status_line import current_branch
 from holdfast.tools.ask_user import UserQuestion, UserReply
-from holdfast.tools.call import CallFinished, CallNotice, CallReported, LiveOutput
+from holdfast.tools.call import CallNotice, CallReported, LiveOutput
 from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion
 from holdfast.tools.permissions.tool_rules import PermissionMode
 from holdfast.views import User, path
@@ -238,7 +238,7 @@ class AgentScreenSession:
             return
         for usage, dollars in spent_with(notice, self._bill):
             self._spent = self._spent.with_reply(usage, dollars)
-        if isinstance(notice, StepBegan | Replied | CallFinished):
+        if isinstance(notice, StepBegan | Replied):
             # Now, not when it is shown: between these notices another thread may use the window.
             self._used = self._size()
         self._event_view(notice)

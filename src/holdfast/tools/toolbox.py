@@ -9,7 +9,7 @@ import difflib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -48,6 +48,9 @@ INSTEAD = {
 }
 """Which tool can do the work of one whose circuit is open, and how."""
 
+Prepare = Callable[[ToolResult], Coroutine[None, None, None]]
+"""**Contract:** awaited with each result before anyone is told of it. It raises nothing and changes no result."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -62,6 +65,7 @@ class Toolbox:
         *,
         gate: CallGate | None = None,
         settings: CallSettings | None = None,
+        prepare: Prepare | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         given = list(tools)
@@ -71,6 +75,7 @@ class Toolbox:
         self.definitions: tuple[ToolDefinition, ...] = tuple(t.definition for t in self._tools.values())
         self.settings = settings or CallSettings()
         self._gate = gate
+        self._prepare = prepare
         self._clock = clock
         self._breakers: dict[str, Breaker] = {}
 
@@ -168,7 +173,12 @@ class Toolbox:
             one.tell(CallStarted(one.call))
             report_news.set(lambda news: one.tell(CallReported(one.call, news)))
             answer = await self._guarded(tool, one.call)
-            result = self._finish(one, answer.result, self._clock() - started)
+            seconds = self._clock() - started
+            try:
+                if self._prepare is not None:
+                    await self._prepare(answer.result)
+            finally:  # An interruption now does not cost the result.
+                result = self._finish(one, answer.result, seconds)
             if answer.is_cancelled:
                 raise asyncio.CancelledError
             if self.settings.after_call:
