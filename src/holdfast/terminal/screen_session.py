@@ -4,6 +4,7 @@ Rule: it is loaded in a thread after the first paint; nothing that is painted fi
 """
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -69,6 +70,11 @@ async def open_screen_session(
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)
         session.notes = (*session.notes, OFFER)
+    # Left out of later garbage collections: to go through all that is loaded stops the screen for 30 ms. What was
+    # left out before, such as a session that was closed, is looked at once more.
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
     return session
 
 

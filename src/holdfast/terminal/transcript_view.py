@@ -21,8 +21,9 @@ STRIDE = 30
 """Pieces that come back when somebody scrolls up to the first widget."""
 PAUSE = 0.08
 """Seconds between two repaints of streaming text, at least."""
+LONGEST_PAUSE = 0.5
 SHARE = 0.2
-"""How much of the time repaints may take; keys come between them."""
+"""How much of the time repaints may take, from the change to the end of painting; keys come between them."""
 
 
 class TranscriptView(VerticalScroll):
@@ -158,4 +159,8 @@ class TranscriptView(VerticalScroll):
         for key in stale:
             if entry := self._entries.get(key):
                 entry.changed()
-        self._pause = max(PAUSE, (time.monotonic() - began) / SHARE)
+        # Laying out and painting take most of it, and come after this.
+        self.call_after_refresh(self._painted, began)
+
+    def _painted(self, began: float) -> None:
+        self._pause = min(max(PAUSE, (time.monotonic() - began) / SHARE), LONGEST_PAUSE)
