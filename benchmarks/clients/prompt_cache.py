@@ -5,11 +5,9 @@ the others' works by itself and needs a prefix of 1,024 tokens. An entry that is
 """
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -17,10 +15,8 @@ from clients.wires.values import Asked, Bill, PromptBlock, canonical
 from holdfast.models.catalogue import (
     CAUTIOUS_MINIMUM,
     MILLION,
-    Catalogue,
     ModelEntry,
     load_catalogue,
-    merge_entries,
 )
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.tokenizers import counter_for_model
@@ -32,17 +28,10 @@ HOUR_WRITE = 2.0
 STEP = 128
 """OpenAI counts hits in such steps."""
 PROVIDERS = {"anthropic": "anthropic", "chat": "openai", "responses": "openai", "gemini": "google"}
-OWN_PRICES = Path(__file__).with_name("prices.toml")
-
-
-@cache
-def prices() -> Catalogue:
-    own = tomllib.loads(OWN_PRICES.read_text(encoding="utf-8"))
-    return merge_entries(load_catalogue(), own["models"], OWN_PRICES.name)
 
 
 def entry_of(wire: str, model: str) -> ModelEntry:
-    return prices().entry(f"{PROVIDERS[wire]}/{model}")
+    return load_catalogue().entry(f"{PROVIDERS[wire]}/{model}")
 
 
 @cache

@@ -534,7 +534,7 @@ def test_dollars_are_those_of_the_model():
     bill = Bill(prompt=1_000_000, read=400_000, write=200_000, write_hour=100_000, output=10_000)
     # Opus 5.5: 0.4 M plain at $4, 0.4 M read at $0.20, 0.1 M written at $5 and 0.1 M for an hour at $8.
     assert dollars("anthropic", "claude-opus-5-5", bill) == pytest.approx(1.6 + 0.08 + 0.5 + 0.8 + 0.2)
-    assert dollars("responses", "gpt-5.5", Bill(prompt=1_000_000, read=500_000)) == pytest.approx(2.5 + 0.25)
+    assert dollars("responses", "gpt-5.5", Bill(prompt=200_000, read=100_000)) == pytest.approx(0.5 + 0.05)
     assert dollars("chat", "unknown", bill) is None
 
 
