@@ -4,6 +4,7 @@ Rule: what was approved is what is run. The approved bytes are kept outside the 
 a file that does not have its hash is never used in their place.
 """
 
+import contextlib
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -67,6 +68,16 @@ def changed_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
             changed.append(name)
     new = {printable(name) for folder in frozen.folders for name in _names(layout, folder)} - {*frozen.files}
     return [*changed, *sorted(new)]
+
+
+def replaced_files(layout: PairFolder, frozen: FrozenEvaluation) -> dict[str, str]:
+    """Hashes, as they are now, of what `changed_files` names; without those that cannot be read."""
+    found = {}
+    for name in changed_files(layout, frozen):
+        with contextlib.suppress(CannotFreeze):
+            if not isinstance(layout.look(name), str):
+                found[name] = _hash(_read(layout, name))
+    return found
 
 
 class ApprovedFiles(Struct, frozen=True):

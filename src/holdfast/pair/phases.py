@@ -97,6 +97,8 @@ class HandoverAccepted(Struct, frozen=True, tag="accepted"):
     is_blocked: bool = False
     evaluation: FrozenEvaluation | None = None
     tests: TestCount | None = None
+    replaced: dict[str, str] = {}
+    """Files of the evaluation that were changed after its approval, with the hashes that they have now."""
 
 
 class HandoverRejected(Struct, frozen=True, tag="rejected"):
@@ -116,6 +118,8 @@ class DecisionRequested(Struct, frozen=True, tag="asked"):
     about: About
     text: str
     files: tuple[str, ...] = ()
+    needs_person: bool = False
+    """Whether no policy may approve it."""
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -230,6 +234,8 @@ class PairState(Struct):
     """That of the newest design."""
     design: str = ""
     """The hash of the newest design."""
+    replaced: dict[str, set[str]] = field(default_factory=dict)
+    """What files of an evaluation were replaced with after its approval, by their paths."""
     tests: TestCount | None = None
     """The tests in the folder by the newest design, and those that were added since: what is gone stays known."""
     asked: dict[str, DecisionRequested] = field(default_factory=dict)
@@ -317,6 +323,8 @@ def _accept(state: PairState, accepted: HandoverAccepted, second: str) -> None:
         state.tests = accepted.tests if is_new else with_tests(state.tests, accepted.tests)
     else:
         state.tests = with_tests(state.tests, accepted.tests)
+        for name, hash_ in accepted.replaced.items():
+            state.replaced.setdefault(name, set()).add(hash_)
         state.blocked = state.blocked + 1 if accepted.is_blocked else 0
     if accepted.results is not None:
         state.results.append(accepted.results)

@@ -10,7 +10,13 @@ from holdfast.agents.pair.measuring import Harness, TurnWork
 from holdfast.agents.pair.startup import PairCallbacks
 from holdfast.pair.frozen import freeze
 from holdfast.pair.handover import EvaluationPlan
-from holdfast.pair.phases import ChoicesMade, HandedOver, HandoverAccepted, HandoverRejected
+from holdfast.pair.phases import (
+    ChoicesMade,
+    DecisionRequested,
+    HandedOver,
+    HandoverAccepted,
+    HandoverRejected,
+)
 from support.pair_approvals import PLAN, Deciding, people
 from support.pair_crash import EXAMPLE, prepare
 from support.pair_runs import BOTH, PairRun, bash, hand_over, last_results, pair_of, read, users_in, write
@@ -86,6 +92,24 @@ def test_a_changed_evaluation_is_not_the_one_that_is_run(pair_run):
     assert accepted(pair_run)[0].results.suspicions == (
         "the evaluation was changed after it was approved: `evaluate.py`; the approved one was run",
     )
+
+
+@pytest.mark.parametrize("person", [None, Deciding(("approve", ""), ("approve", ""))], ids=["auto", "ask"])
+def test_no_policy_approves_an_evaluation_that_the_measured_agent_wrote(pair_run, person):
+    """Execute changes it, and Init hands the same evaluation over again."""
+    pair_run.pair = pair_of(BOTH.replace('prompt = "You plan."', 'prompt = "You plan."\nlayers = [1]'))
+    cheat_it = bash(
+        "echo 'alpha' > out.txt; sed -i 's/passed = name in .*/passed = True/' evaluate.py", id_="c"
+    )
+    problem = {"summary": "a rule is missing", "layer": 1, "severity": "high", "samples": []}
+    outcome = pair_run.run(
+        [PLAN, DESIGNED, DESIGNED],
+        [cheat_it, hand_over("out.txt", problems=[problem]), done()],
+        people=people(person) if person else None,
+    )
+    assert outcome.reason == ("success" if person else "ask")
+    asked = [one for one in pair_run.phases if isinstance(one, DecisionRequested)]
+    assert asked[-1].text.endswith("of which `evaluate.py` is as the agent that is measured left it?")
 
 
 def test_its_tools_refuse_to_change_the_evaluation(pair_run):

@@ -38,7 +38,7 @@ class AutoDecisions(Struct, frozen=True):
     the agents see them."""
 
     async def decide(self, request: DecisionRequested) -> DecisionMade | None:
-        if request.about in ("design", "summary", "uncertain"):
+        if request.about in ("design", "summary", "uncertain") and not request.needs_person:
             return DecisionMade(request.id, "approve", by="the policy `auto`")
         return None
 

@@ -16,7 +16,7 @@ from holdfast.agents.pair.measuring import Harness, TurnWork, measurement_file
 from holdfast.agents.pair.project_state import count_tests
 from holdfast.pair.evaluation import IterationResults, UnreadableResults, false_claims, read_evaluation
 from holdfast.pair.folder import Design, PairFolder, read_design
-from holdfast.pair.frozen import CannotFreeze, FrozenEvaluation, freeze
+from holdfast.pair.frozen import CannotFreeze, FrozenEvaluation, freeze, replaced_files
 from holdfast.pair.handover import OF_DESIGN, Handover, handover_text, paths_in
 from holdfast.pair.phases import HandedOver, HandoverAccepted, HandoverRejected
 from holdfast.pair.roles import Role
@@ -157,7 +157,8 @@ class Delivery(Struct, frozen=True):
             return HandoverRejected(accepted.turn, (measured.trouble,))
         where = f"{self.folder.outputs.iteration(iteration)}/{MEASURED_FILE}"
         self.folder.write_json(where, measurement_file(measured))
-        return replace(accepted, results=measured.results, tests=measured.tests)
+        replaced = replaced_files(self.folder, state.evaluation)
+        return replace(accepted, results=measured.results, tests=measured.tests, replaced=replaced)
 
     def _is_measured(self, role: Role) -> bool:
         return role.measures and self.harness.can_run and self.journal.state.evaluation is not None

@@ -132,13 +132,22 @@ class TurnRunner:
         self._design_checks += 1
         if self._design_checks > MAX_DESIGN_CHECKS:
             return PairOutcome("ask", "the design keeps changing while it is being checked", CONTINUE)
-        text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}{self._terms()}?"
-        request = DecisionRequested(design.hash, "design", text, design.files)
+        taken_over = ", ".join(f"`{name}`" for name in self._taken_over())
+        warning = f", of which {taken_over} is as the agent that is measured left it" if taken_over else ""
+        text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}{self._terms()}{warning}?"
+        request = DecisionRequested(design.hash, "design", text, design.files, bool(taken_over))
         decision = await self._decisions.ask(request, again=not self._journal.rejects(design.hash))
         if decision is not None:
             return decision
         sentence = f"the design `{design.hash}` waits for approval: {', '.join(design.files)}"
         return self._decisions.waits(request, sentence)
+
+    def _taken_over(self) -> list[str]:
+        """Files of the evaluation with the bytes that replaced approved ones: who is measured may have written
+        them."""
+        state = self._journal.state
+        files = state.evaluation.files if state.evaluation else {}
+        return [name for name, hash_ in files.items() if hash_ in state.replaced.get(name, ())]
 
     def _design(self) -> Design:
         """The design of the first role's newest handover, as its files are now."""
