@@ -13,6 +13,7 @@ INSIDE: dict[str, Collection[str]] = {
         *("workspace", "gate", "request_settings", "call_settings", "summarizer", "compacts_in_background"),
         *("budget", "kept_data", "ask", "record_empty_reply", "record_messages", "record_reply", "remind"),
         *(
+            "hears_more",
             "run_tools",
             "running",
             "stopped",

@@ -243,7 +243,7 @@ class FoldDraft:
     def event(self, trigger: FoldTrigger) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
         shortened = self.users or self.pastes or self.recap_lines or self.summary_sentences
-        if not (self._levels or self.hidden or shortened):
+        if not (self._levels or self.hidden or shortened or self._keeps_other_lines()):
             return None
         why = (trigger.why, self.remark, count_noun(len(self._levels), "step") + " lowered", self._estimate())
         return Folded(
@@ -259,6 +259,10 @@ class FoldDraft:
             tokens_after=self.total,
             why="; ".join(str(part) for part in why if part),
         )
+
+    def _keeps_other_lines(self) -> bool:
+        known = {note.first: note for note, _ in self.view.notes.values()}
+        return self._kept is not None and any(known.get(note.first) != note for note in self._notes())
 
     def _estimate(self) -> FoldEstimate:
         """What this fold costs and saves, given how much of the pack comes before its first change."""
