@@ -204,6 +204,15 @@ def test_a_server_in_the_background_is_reached_by_the_next_command(root):
         )
 
 
+def test_the_network_of_a_session_can_be_entered_once_it_is_there():
+    """Before its users are mapped, whoever enters its namespaces may make none of its own."""
+    for _ in range(20):
+        network = found("bubblewrap").open_network()
+        assert Path(f"/proc/{network.pid}/uid_map").read_text().split() != []
+        network.close()
+        assert not network.is_open
+
+
 def test_a_sandbox_that_lets_something_out_is_not_used(monkeypatch, root):
     real = shutil.which("bwrap") or pytest.skip("bubblewrap is not installed")
     fake = root / "bwrap"

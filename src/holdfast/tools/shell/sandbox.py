@@ -213,8 +213,9 @@ class SessionNetwork:
             self._process = subprocess.Popen(  # noqa: S603 - a fixed command
                 [program, *_HOLDER, "--info-fd", str(write_end), "--", shutil.which("cat") or "/bin/cat"],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                bufsize=0,
                 pass_fds=(write_end,),
             )
         finally:
@@ -222,9 +223,19 @@ class SessionNetwork:
         with open(read_end, "rb") as said:  # noqa: PTH123 - a descriptor
             try:
                 self.pid: int = msgspec.json.decode(said.read())["child-pid"]
-            except (msgspec.DecodeError, KeyError, TypeError):
+                self._wait_until_ready()
+            except (msgspec.DecodeError, KeyError, TypeError, OSError):
                 self.close()
                 raise OSError("a network for the session could not be made") from None
+
+    def _wait_until_ready(self) -> None:
+        """Its number is told before its namespaces are set up, and whoever enters them then may start nothing. When
+        the program in them answers, they are."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"\n")
+        if not self._process.stdout.read(1):
+            raise OSError
 
     @property
     def is_open(self) -> bool:
@@ -232,7 +243,9 @@ class SessionNetwork:
 
     def close(self) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait()
 
 
