@@ -45,8 +45,16 @@ from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
 
 STOPPED, UNDELIVERED, UNMEASURED = 20, 21, 22
-CODES = {**EXIT_CODES, "success": 0, DONE: 0, "rejected": UNDELIVERED, "unmeasured": UNMEASURED}
-"""Exit codes by outcome; every other outcome is a rule that stopped the pair before its target."""
+CODES = {
+    **EXIT_CODES,
+    "success": 0,
+    DONE: 0,
+    "rejected": UNDELIVERED,
+    "unmeasured": UNMEASURED,
+    BLOCKED: STOPPED,
+}
+"""Exit codes by outcome; every other outcome is a rule that stopped the pair before its target. Here `blocked`
+is such a rule, and no hook."""
 RAISED = {"iterations": "--max-iterations N", "cost": "--max-cost DOLLARS"}
 """Options that raise a limit; every other limit is in a file."""
 
