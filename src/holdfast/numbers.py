@@ -25,3 +25,15 @@ def count_noun(number: int, noun: str, nouns: str = "") -> str:
 def group_digits(sentence: str) -> str:
     """A recorded sentence with its numbers grouped."""
     return _LARGE.sub(lambda found: grouped(int(found[0])), sentence)
+
+
+def format_size(size: int) -> str:
+    """`812 bytes`, `1.4 MB`: decimal units, as for disks."""
+    if size < 1000:
+        return f"{size} byte{'' if size == 1 else 's'}"
+    value = float(size)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} TB"

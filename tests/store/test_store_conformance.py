@@ -169,6 +169,43 @@ def test_deleting_a_log_keeps_texts_that_others_refer_to(store: Store) -> None:
         store.text(text_id("shared"))
 
 
+def test_several_logs_are_deleted_in_one_call(store: Store) -> None:
+    for name in ("one", "two", "three"):
+        start(store, name, "shared", f"only {name}")
+    store.delete("one", "two")
+    assert [info.head.id for info in store.logs()] == ["three"]
+    assert store.text(text_id("shared")) == "shared"
+    assert {hit.log for hit in store.search("only")} == {"three"}
+    assert verify(store) == []
+
+
+def test_sizes_say_what_deletion_frees(store: Store) -> None:
+    start(store, "old", "shared by both", "only in the old one")
+    start(store, "new", "shared by both")
+    sizes = {size.log: size for size in store.size().logs}
+    body = {log: len(store.read(log).rows[0].body) for log in sizes}
+    shared, only = len("shared by both"), len("only in the old one")
+    assert [size.log for size in store.size().logs] == ["old", "new"]
+    assert sizes["old"].all == body["old"] + shared + only
+    assert (sizes["old"].own, sizes["old"].last) == (body["old"] + only, body["old"] + only)
+    assert (sizes["new"].all, sizes["new"].own) == (body["new"] + shared, body["new"])
+    assert sizes["new"].last == body["new"] + shared
+    store.delete("old")
+    assert store.size().logs[0].own == body["new"] + shared
+
+
+def test_vacuum_changes_nothing_that_can_be_read(store: Store) -> None:
+    long = "many words in a long text\n" * 200
+    start(store, "one", "gone")
+    start(store, "two", "kept", long)
+    before = store.read("two")
+    store.delete("one")
+    store.vacuum()
+    assert store.read("two") == before
+    assert [hit.log for hit in store.search("words")] == ["two"]
+    assert verify(store) == []
+
+
 def test_a_log_may_come_back_after_deletion(store: Store) -> None:
     start(store, "one", "words here")
     store.search("words")

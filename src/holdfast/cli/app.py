@@ -36,7 +36,7 @@ COMMANDS = {
     "fit": "Learn from recordings which lines are worth keeping.",
     "acp": "Let an editor use the coding agent, by the Agent Client Protocol.",
     "permissions": "Show what an agent may do here, and manage its rules.",
-    "logs": "List, export, import, delete and verify logs.",
+    "logs": "List, export, import, delete, prune and verify logs.",
     "gateway": "Pass requests of agents to their providers, and record them.",
     "view": "Show, in a browser, what an agent had in front of it at any moment.",
     "wrap": "Start an agent with a gateway of its own, which records what it sends.",

@@ -1,4 +1,4 @@
-"""`holdfast logs`: list, export, import, delete and verify the logs in the store.
+"""`holdfast logs`: list, export, import, delete and verify the logs in the store; `log_retention.py` has the rest.
 
 Rule: nothing is deleted that was not named and confirmed. Every file is read to its end before any of it is
 stored, so that a damaged one changes nothing; a file is replaced only when its new content is complete.
@@ -6,18 +6,17 @@ stored, so that a damaged one changes nothing; a file is replaced only when its 
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from holdfast.cli import log_retention
 from holdfast.cli.inputs import readable_store, writable_store
 from holdfast.cli.options import common_options, complete_with, format_option, json_option
 from holdfast.cli.streams import note, replace_file, show_activity, track, write, write_json
-from holdfast.cli.tables import identifier, name, number, print_table, say_table, text
+from holdfast.cli.tables import format_date, identifier, name, number, print_table, say_table, text
 from holdfast.errors import InputError
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import Json
@@ -40,6 +39,7 @@ Examples:
   holdfast logs export l0123456789ab -o work.jsonl
   holdfast logs import work.jsonl recordings/*.jsonl.gz
   holdfast logs delete l0123456789ab --yes
+  holdfast logs prune --older-than 90d
   holdfast logs verify"""
 
 EXPORT_EXAMPLES = """\b
@@ -70,7 +70,7 @@ log_id = click.argument("id_", metavar="ID", shell_complete=complete_with("logs"
 @common_options
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """List, export, import, delete and verify logs.
+    """List, export, import, delete, prune and verify logs.
 
     Without a command, lists them, oldest first. Six or more characters of an ID are enough.
     """
@@ -81,7 +81,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
         write_json([_as_json(info) for info in infos])
         return
     rows = [
-        (i.head.id, _date(i.head.at), i.head.source or i.head.origin, i.entries, i.head.title) for i in infos
+        (i.head.id, format_date(i.head.at), i.head.source or i.head.origin, i.entries, i.head.title)
+        for i in infos
     ]
     print_table([identifier("id"), name("began"), name("source"), number("entries"), text("title")], rows)
     note(counted(len(rows), "log"))
@@ -150,8 +151,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
     if not yes and not click.confirm(f"Delete {counted(len(infos), 'log')}?", err=True):
         note("nothing was deleted")
         return
-    for id_ in infos:
-        store.delete(id_)
+    store.delete(*infos)
     note(f"{counted(len(infos), 'log')} deleted")
 
 
@@ -226,9 +226,5 @@ def _as_json(info: LogInfo) -> Json:
     return {**head, "last_at": info.last_at, "entries": info.entries}
 
 
-def _date(at: float | None) -> str:
-    """In the reader's own time zone; JSON has the number. A recording may claim a year that no calendar has."""
-    with suppress(ValueError, OverflowError, OSError):
-        if at is not None:
-            return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
-    return ""
+for retention in (log_retention.sizes, log_retention.prune, log_retention.vacuum):
+    command.add_command(retention)

@@ -7,6 +7,8 @@ line; a number and the id of a log are always whole.
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from io import StringIO
 from textwrap import wrap
@@ -69,6 +71,14 @@ def say_wrapped(sentence: str) -> None:
     """A sentence on stderr, on as many lines as it needs."""
     for line in wrap(printable(sentence), width_of(sys.stderr)):
         say(line)
+
+
+def format_date(at: float | None) -> str:
+    """In the reader's own time zone; JSON has the number. A recording may claim a year that no calendar has."""
+    with suppress(ValueError, OverflowError, OSError):
+        if at is not None:
+            return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+    return ""
 
 
 def print_heading(words: str) -> None:

@@ -4,7 +4,9 @@ Rule: it passes the same conformance suite as the store on disk. Search ranks by
 """
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Self
 
 from holdfast.errors import NotFound, StoreError
@@ -15,8 +17,10 @@ from holdfast.store.protocol import (
     EntryRow,
     LogHead,
     LogInfo,
+    LogSize,
     ResolvedId,
     SearchHit,
+    StoreSize,
     pick_id,
     place_drafts,
 )
@@ -70,17 +74,18 @@ class MemoryStore:
         with self._lock:
             return tuple(self.info(log) for log in self._heads)
 
-    def delete(self, log: str) -> None:
+    def delete(self, *logs: str) -> None:
         with self._lock:
-            gone: set[str] = set()
-            for row in self._of(log):
-                gone.update(self._refs.pop(row.id))
-                del self._entries[row.id]
-            for kept in self._refs.values():
-                gone.difference_update(kept)
-            for artifact in gone:
-                del self._artifacts[artifact]
-            del self._heads[log], self._rows[log]
+            for log in logs:
+                gone: set[str] = set()
+                for row in self._of(log):
+                    gone.update(self._refs.pop(row.id))
+                    del self._entries[row.id]
+                for kept in self._refs.values():
+                    gone.difference_update(kept)
+                for artifact in gone:
+                    del self._artifacts[artifact]
+                del self._heads[log], self._rows[log]
 
     def put(self, artifact: Artifact, log: str) -> None:
         with self._lock:
@@ -116,6 +121,24 @@ class MemoryStore:
             ids += [ResolvedId("artifact", id_) for id_ in self._artifacts]
         exact = [found for found in ids if found.id == prefix]
         return pick_id(prefix, exact, [found for found in ids if found.id.startswith(prefix)])
+
+    def size(self) -> StoreSize:
+        with self._lock:
+            quiet = sorted(self._rows, key=lambda log: self._rows[log][-1].at or 0.0)
+            texts = {log: {id_ for row in self._rows[log] for id_ in self._refs[row.id]} for log in quiet}
+            users = Counter(chain.from_iterable(texts.values()))
+            last = {id_: log for log in quiet for id_ in texts[log]}
+            bytes_ = {id_: len(kept.text.encode()) for id_, kept in self._artifacts.items()}
+            sizes = []
+            for log in quiet:
+                body = sum(len(row.body) for row in self._rows[log])
+                own = body + sum(bytes_[id_] for id_ in texts[log] if users[id_] == 1)
+                latest = body + sum(bytes_[id_] for id_ in texts[log] if last[id_] == log)
+                sizes.append(LogSize(log, body + sum(bytes_[id_] for id_ in texts[log]), own, latest))
+            return StoreSize(sum(one.last for one in sizes), 0, tuple(sizes))
+
+    def vacuum(self) -> None:
+        """There is no disk."""
 
     def damage(self) -> tuple[str, ...]:
         return ()

@@ -87,6 +87,24 @@ class ResolvedId(Struct, frozen=True, order=True):
     id: str
 
 
+class LogSize(Struct, frozen=True):
+    """Bytes of a log as they lie in the store: its entries and all texts it refers to. Of these, `own` goes when
+    the log is deleted, and `last` when every log that was quiet before it is deleted too."""
+
+    log: str
+    all: int
+    own: int
+    last: int
+
+
+class StoreSize(Struct, frozen=True):
+    """Bytes that a store takes on its disk, those that `vacuum` would give back, and its logs, quietest first."""
+
+    disk: int
+    unused: int
+    logs: tuple[LogSize, ...]
+
+
 class Store(Protocol):
     """**Contract:** every method may be called from any thread; what one call writes is stored whole or not at
     all, and other processes see it once the call has returned."""
@@ -108,8 +126,8 @@ class Store(Protocol):
     def logs(self) -> tuple[LogInfo, ...]:
         """All logs, in the order of their creation."""
 
-    def delete(self, log: str) -> None:
-        """Remove a log and every text of it that no other log's entry refers to."""
+    def delete(self, *logs: str) -> None:
+        """Remove logs, one after the other, with every text of theirs that no other log's entry refers to."""
 
     def put(self, artifact: Artifact, log: str) -> None:
         """Keep a text that no entry refers to, as part of a log: it is deleted with the log."""
@@ -122,6 +140,11 @@ class Store(Protocol):
 
     def resolve(self, prefix: str) -> ResolvedId:
         """The one log, entry or artifact whose id is `prefix` or begins with it (at least six characters)."""
+
+    def size(self) -> StoreSize: ...
+
+    def vacuum(self) -> None:
+        """Compress what is not compressed yet, and give space that is not used back to the disk."""
 
     def damage(self) -> tuple[str, ...]:
         """What is wrong with the file itself; `verify` checks the entries."""

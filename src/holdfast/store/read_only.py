@@ -10,6 +10,7 @@ from pathlib import Path
 
 from holdfast.store.sqlite import SqliteStore
 from holdfast.store.sqlite_file import named_errors, open_to_read
+from holdfast.store.text_compression import unpacked
 from holdfast.store.text_search import segmented
 
 _RECENT = """
@@ -47,5 +48,8 @@ class ReadOnlyStore(SqliteStore):
                 self._recent = {}
             for number in waiting.keys() - self._recent.keys():
                 (text,) = db.execute("SELECT text FROM artifacts WHERE n = ?", (number,)).fetchone()
-                db.execute("INSERT INTO recent_words (rowid, text) VALUES (?, ?)", (number, segmented(text)))
+                db.execute(
+                    "INSERT INTO recent_words (rowid, text) VALUES (?, ?)",
+                    (number, segmented(unpacked(text))),
+                )
                 self._recent[number] = waiting[number]

@@ -8,7 +8,7 @@ power cut may lose the newest entries, and never damages the file.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -22,16 +22,21 @@ from holdfast.store.protocol import (
     EntryRow,
     LogHead,
     LogInfo,
+    LogSize,
     ResolvedId,
     SearchHit,
+    StoreSize,
     pick_id,
     place_drafts,
 )
 from holdfast.store.sqlite_file import named_errors, open_database, transaction
+from holdfast.store.text_compression import SHORTEST, packed, unpacked
 from holdfast.store.text_search import phrases, segmented
 
 INDEXED_AT_ONCE = 200
 """Texts per transaction when search catches up: about 50 ms at 4 kB each."""
+
+COMPRESSED_AT_ONCE = 1_000
 
 _INFO = """
 SELECT l.id, l.title, l.source, l.origin, l.schema, l.at, e.seq, e.at
@@ -57,6 +62,27 @@ _ORPHANS = """
 SELECT DISTINCT a.n, a.kind, a.text FROM entries e JOIN refs r ON r.entry = e.n JOIN artifacts a ON a.n = r.artifact
 WHERE e.log = :log AND NOT EXISTS (
     SELECT 1 FROM refs o JOIN entries f ON f.n = o.entry WHERE o.artifact = a.n AND f.log <> :log)
+"""
+_PLAIN = """
+SELECT n, text FROM artifacts WHERE n > :after AND typeof(text) = 'text' AND length(text) >= :shortest
+ORDER BY n LIMIT :limit
+"""
+# The logs by how long they have been quiet, the texts each refers to, and of every text how many logs refer to it
+# and which of them was active last.
+_SIZES = """
+WITH ranks AS (
+    SELECT e.log AS log, row_number() OVER (ORDER BY coalesce(e.at, 0), e.log) AS rank, sum(b.bytes) AS bytes
+    FROM (SELECT log, max(seq) AS seq, sum(length(body)) AS bytes FROM entries GROUP BY log) b
+    JOIN entries e ON e.log = b.log AND e.seq = b.seq GROUP BY e.log),
+used AS (SELECT DISTINCT e.log AS log, r.artifact AS artifact FROM refs r JOIN entries e ON e.n = r.entry),
+texts AS (
+    SELECT u.artifact AS artifact, length(CAST(a.text AS BLOB)) AS bytes, count(*) AS logs, max(r.rank) AS last
+    FROM used u JOIN ranks r ON r.log = u.log JOIN artifacts a ON a.n = u.artifact GROUP BY u.artifact)
+SELECT l.id, r.bytes + coalesce(sum(t.bytes), 0), r.bytes + coalesce(sum(t.bytes) FILTER (WHERE t.logs = 1), 0),
+    r.bytes + coalesce(sum(t.bytes) FILTER (WHERE t.last = r.rank), 0)
+FROM ranks r JOIN logs l ON l.n = r.log
+LEFT JOIN used u ON u.log = r.log LEFT JOIN texts t ON t.artifact = u.artifact
+GROUP BY r.log ORDER BY r.rank
 """
 _IDS = """
 SELECT 'log', id FROM logs WHERE id {0} UNION ALL SELECT 'entry', id FROM entries WHERE id {0}
@@ -95,16 +121,14 @@ class SqliteStore:
             ).fetchall()
             last = rows[-1][2] if rows else since
             texts = db.execute(_TEXTS.format("e.log = ? AND e.seq > ? AND e.seq <= ?"), (*span[:2], last))
-            return EntryPage(tuple(EntryRow(*row) for row in rows), dict(texts.fetchall()))
+            return EntryPage(tuple(EntryRow(*row) for row in rows), _texts(texts))
 
     def entry(self, entry: str) -> EntryPage:
         with self._transaction("BEGIN") as db:
             row = db.execute(f"{_ROWS} WHERE e.id = ?", (entry,)).fetchone()
             if row is None:
                 raise NotFound(f"no entry `{entry}` in the store")
-            return EntryPage(
-                (EntryRow(*row),), dict(db.execute(_TEXTS.format("e.id = ?"), (entry,)).fetchall())
-            )
+            return EntryPage((EntryRow(*row),), _texts(db.execute(_TEXTS.format("e.id = ?"), (entry,))))
 
     def info(self, log: str) -> LogInfo:
         with self._transaction("BEGIN") as db:
@@ -115,18 +139,12 @@ class SqliteStore:
         with self._transaction("BEGIN") as db:
             return tuple(_info(row) for row in db.execute(f"{_INFO} ORDER BY l.n"))
 
-    def delete(self, log: str) -> None:
-        with self._transaction("BEGIN IMMEDIATE") as db:
-            number = _known_log(db, log)
-            orphans = db.execute(_ORPHANS, {"log": number}).fetchall()
-            forgotten = [_forget_words(db, orphan, text) for orphan, kind, text in orphans if kind == "text"]
-            if any(forgotten):
+    def delete(self, *logs: str) -> None:
+        forgotten = [self._delete(log) for log in logs]
+        if any(forgotten):
+            with self._transaction("BEGIN IMMEDIATE") as db:
                 # Until its segments are merged, the index only marks words as deleted.
                 db.execute("INSERT INTO words (words) VALUES ('optimize')")
-            db.executemany("DELETE FROM artifacts WHERE n = ?", [(orphan,) for orphan, _, _ in orphans])
-            db.execute("DELETE FROM refs WHERE entry IN (SELECT n FROM entries WHERE log = ?)", (number,))
-            db.execute("DELETE FROM entries WHERE log = ?", (number,))
-            db.execute("DELETE FROM logs WHERE n = ?", (number,))
 
     def put(self, artifact: Artifact, log: str) -> None:
         with self._transaction("BEGIN IMMEDIATE") as db:
@@ -140,7 +158,7 @@ class SqliteStore:
             row = db.execute("SELECT text FROM artifacts WHERE id = ?", (artifact,)).fetchone()
         if row is None:
             raise NotFound(f"no text `{artifact}` in the store")
-        return str(row[0])
+        return unpacked(row[0])
 
     def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[SearchHit, ...]:
         quoted = [f'"{phrase}"' for phrase in phrases(query)]
@@ -162,6 +180,24 @@ class SqliteStore:
             near = db.execute(_IDS.format("BETWEEN :id AND :id || char(1114111)"), {"id": prefix}).fetchall()
         return pick_id(prefix, [ResolvedId(*row) for row in exact], [ResolvedId(*row) for row in near])
 
+    def size(self) -> StoreSize:
+        with self._transaction("BEGIN") as db:
+            pages, unused, page = (
+                int(db.execute(f"PRAGMA {name}").fetchone()[0])
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+            logs = tuple(LogSize(*row) for row in db.execute(_SIZES))
+        return StoreSize(pages * page, unused * page, logs)
+
+    def vacuum(self) -> None:
+        done = 0
+        while done := self._compress(done):
+            """In batches, so that writers need not wait long."""
+        with self._lock, named_errors(self.path):
+            self._db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def damage(self) -> tuple[str, ...]:
         with self._transaction("BEGIN") as db:
             said = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
@@ -176,6 +212,29 @@ class SqliteStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _delete(self, log: str) -> bool:
+        """Delete one log. Whether words of it are left in the index, marked as deleted."""
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            number = _known_log(db, log)
+            orphans = db.execute(_ORPHANS, {"log": number}).fetchall()
+            forgotten = [_forget_words(db, orphan, text) for orphan, kind, text in orphans if kind == "text"]
+            db.executemany("DELETE FROM artifacts WHERE n = ?", [(orphan,) for orphan, _, _ in orphans])
+            db.execute("DELETE FROM refs WHERE entry IN (SELECT n FROM entries WHERE log = ?)", (number,))
+            db.execute("DELETE FROM entries WHERE log = ?", (number,))
+            db.execute("DELETE FROM logs WHERE n = ?", (number,))
+        return any(forgotten)
+
+    def _compress(self, after: int) -> int:
+        """Compress some texts that an earlier version stored plain, after that number; the number of the last."""
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            plain = db.execute(_PLAIN, {"after": after, "shortest": SHORTEST, "limit": COMPRESSED_AT_ONCE})
+            last = 0
+            for last, text in plain.fetchall():
+                small = packed(text)
+                if small is not text:
+                    db.execute("UPDATE artifacts SET text = ? WHERE n = ?", (small, last))
+        return last
 
     def _best(self, db: sqlite3.Connection, asked: dict[str, Any]) -> list[tuple[int, str]]:
         """Numbers and ids of the texts that match, best first, each once."""
@@ -193,7 +252,9 @@ class SqliteStore:
                     "SELECT artifact FROM unindexed LIMIT ?", (INDEXED_AT_ONCE,)
                 ).fetchall():
                     (text,) = db.execute("SELECT text FROM artifacts WHERE n = ?", (number,)).fetchone()
-                    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, segmented(text)))
+                    db.execute(
+                        "INSERT INTO words (rowid, text) VALUES (?, ?)", (number, segmented(unpacked(text)))
+                    )
                     db.execute("DELETE FROM unindexed WHERE artifact = ?", (number,))
 
     @contextmanager
@@ -238,7 +299,7 @@ def _put(db: sqlite3.Connection, artifact: Artifact) -> int:
     """The number of a text, stored now or earlier."""
     added = db.execute(
         "INSERT INTO artifacts (id, kind, text) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING n",
-        (artifact.id, artifact.kind, artifact.text),
+        (artifact.id, artifact.kind, packed(artifact.text)),
     ).fetchone()
     if added:
         number = added[0]
@@ -246,7 +307,7 @@ def _put(db: sqlite3.Connection, artifact: Artifact) -> int:
         number, kind, text = db.execute(
             "SELECT n, kind, text FROM artifacts WHERE id = ?", (artifact.id,)
         ).fetchone()
-        if text != artifact.text:
+        if unpacked(text) != artifact.text:
             raise StoreError(f"two different texts have the id `{artifact.id}`; the second was not stored")
         if kind == "text" or artifact.kind != "text":
             return int(number)
@@ -256,14 +317,18 @@ def _put(db: sqlite3.Connection, artifact: Artifact) -> int:
     return int(number)
 
 
-def _forget_words(db: sqlite3.Connection, artifact: int, text: str) -> bool:
+def _forget_words(db: sqlite3.Connection, artifact: int, text: str | bytes) -> bool:
     """Remove a text from the index; false if it was not indexed yet."""
     if db.execute("DELETE FROM unindexed WHERE artifact = ? RETURNING 1", (artifact,)).fetchone():
         return False
     # A contentless index deletes a text only when it is given that text again.
     forget = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
-    db.execute(forget, (artifact, segmented(text)))
+    db.execute(forget, (artifact, segmented(unpacked(text))))
     return True
+
+
+def _texts(rows: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+    return {id_: unpacked(stored) for id_, stored in rows}
 
 
 def _log_number(db: sqlite3.Connection, log: str) -> int | None:

@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from holdfast.errors import NotFound, StoreError
 from holdfast.user_folders import data_folder
 
-FILE_VERSION = 1
+FILE_VERSION = 2
+"""Version 2 has compressed texts, as BLOBs among the others; `_UPGRADES` leads there from version 1."""
 APPLICATION = 0x484F4C44
 """`HOLD` in ASCII: tells our files from other SQLite files."""
 
@@ -25,6 +27,10 @@ BUSY_SECONDS = 30.0
 _FORGIVING = partial(str, encoding="utf-8", errors="replace")
 """A damaged byte must not make the rest unreadable; `verify` finds it by the id."""
 
+# What was stored plain may be compressed later; nothing else about a text changes.
+_TEXTS_ARE_NEVER_CHANGED = """CREATE TRIGGER texts_are_never_changed BEFORE UPDATE OF id, text ON artifacts
+    WHEN old.id <> new.id OR typeof(old.text) <> 'text' OR typeof(new.text) <> 'blob'
+    BEGIN SELECT raise(ABORT, 'texts are never changed'); END"""
 _TABLES = (
     """CREATE TABLE logs (
         n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, source TEXT NOT NULL,
@@ -45,11 +51,15 @@ _TABLES = (
     "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'unicode61 remove_diacritics 2')",
     """CREATE TRIGGER entries_are_append_only BEFORE UPDATE ON entries
         BEGIN SELECT raise(ABORT, 'entries are never changed'); END""",
-    """CREATE TRIGGER texts_are_never_changed BEFORE UPDATE OF id, text ON artifacts
-        BEGIN SELECT raise(ABORT, 'texts are never changed'); END""",
+    _TEXTS_ARE_NEVER_CHANGED,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {FILE_VERSION}",
 )
+
+_UPGRADES = {
+    1: ("DROP TRIGGER texts_are_never_changed", _TEXTS_ARE_NEVER_CHANGED, "PRAGMA user_version = 2"),
+}
+"""What leads from a version to the next one."""
 
 STORE_VARIABLE = "HOLDFAST_STORE"
 
@@ -65,10 +75,11 @@ def open_database(path: Path) -> sqlite3.Connection:
             db.text_factory = _FORGIVING
             # In one transaction: another process may be creating the tables at this moment.
             with transaction(db, "BEGIN"):
-                ready = _is_ready(db, path)
-            if not ready:
+                version = _file_version(db, path)
+            if version == 0:
                 _switch_to_wal(db, path)
-                _create(db, path)
+            if version < FILE_VERSION:
+                _bring_up_to_date(db, path)
             db.execute("PRAGMA synchronous = NORMAL")
             # Small and often: with the default of 1000 pages, an append that made a checkpoint took up to 50 ms.
             db.execute("PRAGMA wal_autocheckpoint = 100")
@@ -90,7 +101,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         )
         try:
             db.text_factory = _FORGIVING
-            if not _is_ready(db, path):
+            if not _file_version(db, path):
                 raise NotFound(f"the store `{path}` is empty", hint="`holdfast logs import` fills it")
             # What a search needs is made in memory, so that no text reaches another file.
             db.execute("PRAGMA temp_store = MEMORY")
@@ -147,22 +158,22 @@ def _create_file(path: Path) -> None:
         raise StoreError(f"the store `{path}` is read-only", hint="make the file writable")
 
 
-def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether the tables exist; false for an empty file. Raises StoreError for a file that is not ours."""
+def _file_version(db: sqlite3.Connection, path: Path) -> int:
+    """The version of the tables; 0 for an empty file. Raises StoreError for a file that is not ours."""
     version, application = _number(db, "user_version"), _number(db, "application_id")
     if application == APPLICATION and version > FILE_VERSION:
         raise StoreError(
             f"the store `{path}` has format {version}, and this Holdfast knows formats up to {FILE_VERSION}",
             hint="a newer Holdfast wrote it: upgrade this one, or name another store",
         )
-    if application == APPLICATION and version == FILE_VERSION:
-        return True
+    if application == APPLICATION and version > 0:
+        return version
     if version or application or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise StoreError(
             f"`{path}` is a SQLite database, but not a Holdfast store",
             hint="name another file, with `store=`, --store or HOLDFAST_STORE",
         )
-    return False
+    return 0
 
 
 def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
@@ -184,12 +195,13 @@ def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
         return
 
 
-def _create(db: sqlite3.Connection, path: Path) -> None:
-    # Checked again inside the lock: another process may have been faster.
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    # Looked up again inside the lock: another process may have been faster.
     with transaction(db, "BEGIN IMMEDIATE"):
-        if not _is_ready(db, path):
-            for statement in _TABLES:
-                db.execute(statement)
+        version = _file_version(db, path)
+        steps = [_UPGRADES[earlier] for earlier in range(version, FILE_VERSION)] if version else [_TABLES]
+        for statement in chain.from_iterable(steps):
+            db.execute(statement)
 
 
 @contextmanager

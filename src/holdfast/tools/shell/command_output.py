@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from holdfast.line_ranges import LineRange, is_within, merge_ranges
+from holdfast.numbers import format_size
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.search.ripgrep import ProgramOutput, find_ripgrep, pattern_error, run_program
 
@@ -153,18 +154,6 @@ class CommandOutput:
     def remove(self) -> None:
         self.close()
         self.path.unlink(missing_ok=True)
-
-
-def format_size(size: int) -> str:
-    """`812 bytes`, `1.4 MB`: decimal units, as for disks."""
-    if size < 1000:
-        return f"{size} byte{'' if size == 1 else 's'}"
-    value = float(size)
-    for unit in ("kB", "MB", "GB"):
-        value /= 1000
-        if value < 999.95:
-            return f"{value:.1f} {unit}"
-    return f"{value / 1000:.1f} TB"
 
 
 LONGEST_LINE = 2_000

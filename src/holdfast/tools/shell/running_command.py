@@ -21,9 +21,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.numbers import count_noun
+from holdfast.numbers import count_noun, format_size
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.shell.command_output import CommandOutput, format_size
+from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.processes import (
     ShellProcess,
     find_family,
