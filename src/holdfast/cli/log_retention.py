@@ -93,7 +93,7 @@ def sizes(ctx: click.Context, as_json: bool) -> None:
     """
     store = readable_store(ctx)
     with show_activity("measuring"):
-        size, logs = _measured(store)
+        size, logs = measure_logs(store)
     logs.sort(key=lambda log: -log.size.all)
     if as_json:
         write_json(
@@ -177,7 +177,7 @@ def prune(
         most,
     )
     with show_activity("measuring"):
-        size, logs = _measured(store)
+        size, logs = measure_logs(store)
     chosen = choose_logs(size, logs, choice, now=time.time())
     deleted = bool(chosen) and not dry_run and _is_confirmed(chosen, yes)
     if deleted:
@@ -244,7 +244,7 @@ def _may_go(log: KnownLog, choice: LogChoice, now: float) -> bool:
     return id_ in choice.ids or (id_ != REPLACEMENTS and log.last_at < now - AT_WORK.total_seconds())
 
 
-def _measured(store: Store) -> tuple[StoreSize, list[KnownLog]]:
+def measure_logs(store: Store) -> tuple[StoreSize, list[KnownLog]]:
     """The size of the store, and of its logs, those that were quiet the longest first."""
     infos = {info.head.id: info for info in store.logs()}
     size = store.size()
