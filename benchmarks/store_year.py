@@ -1,4 +1,5 @@
-"""A year of a team's logs: what they take on the disk, kept for ever and pruned after 90 days, and how fast they are.
+"""A year of a team's logs: what they take on the disk, kept for ever and pruned after 90 days, and how fast they are
+read.
 
     uv run python benchmarks/store_year.py [--people 10] [--days 230] [--sessions 6]
 
