@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ENVIRONMENTS = HERE / ".envs"
+OVERRIDES = HERE / "overrides.txt"
 TESTS_NEED = ("pytest", "hypothesis")
 
 
@@ -55,7 +56,7 @@ def install(name: str) -> None:
     uv = shutil.which("uv")
     if uv is None:
         raise CannotSetUp("the environments are made with `uv`, which is not installed")
-    wanted = ["-r", str(requirements(name))]
+    wanted = ["-r", str(requirements(name)), "--override", str(OVERRIDES)]
     if has_adapter(name):
         wanted += ["-e", str(ROOT), *TESTS_NEED]
     to_pip = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(interpreter(name))]

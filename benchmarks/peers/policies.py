@@ -131,7 +131,7 @@ openai_agents_trimmer_newest = _fitted(
 holdfast_openai_agents = _ours("openai_agents", "HoldfastSession")
 pydantic_ai_harness = _plan(
     "pydantic_ai_harness",
-    "pydantic_ai",
+    "pydantic_ai_harness",
     "tiers",
     "TieredCompaction to 0.8 of the budget with the recommended tiers, rule-based model",
 )

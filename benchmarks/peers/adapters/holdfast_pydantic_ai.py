@@ -14,7 +14,7 @@ from pydantic_ai.usage import RequestUsage
 from holdfast.adapters.pydantic_ai import Holdfast
 from peers.adapters.event_loop import wait_for
 from peers.adapters.holdfast_profile import replay_profile
-from peers.adapters.pydantic_ai import add_to, to_openai
+from peers.adapters.pydantic_ai_lists import add_to, to_openai
 from peers.adapters.serve import Answer, Message, Packer, serve
 
 
