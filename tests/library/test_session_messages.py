@@ -258,7 +258,7 @@ def test_what_could_not_be_read_is_among_the_losses(tmp_path):
         {"role": "user", "content": [{"type": "text", "text": "And this?"}, file]},
     ]
     wanted = ("left out: `file` blocks (3)",)
-    assert holdfast.pack(chat).losses == wanted
+    assert holdfast.pack(chat).losses == ("left out: `file` blocks (3), first in message 0",)
     store = tmp_path / "agent.db"
     with holdfast.Session(store=store) as session:
         session.append(chat[0])
@@ -285,6 +285,35 @@ def test_a_result_without_its_call_is_named_by_its_place_in_the_list():
     wanted = "left out: message {}, as the result of `{}` has no call that waits for it; {}"
     hint = "put the reply with the call before it"
     assert losses == [wanted.format(1, "trimmed", hint), wanted.format(3, "never made", hint)]
+
+
+def test_a_message_of_an_unknown_shape_is_named_by_its_place_in_the_list():
+    chat = [
+        QUESTION["openai"],
+        {"role": "user", "content": [{"type": "hologram"}, {"type": "text", "text": "?"}]},
+    ]
+    assert holdfast.pack(chat).losses == ("left out: `hologram` blocks (1), first in message 1",)
+
+
+CALL = {"id": "call_abc1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("result", "said", "refused"),
+    [
+        ({"tool_call_id": "call_abc2"}, "`call_abc2`", "message 2 is the result of call `call_abc2`"),
+        ({}, "a call that it does not name", "message 2 is a tool result without the id of its call"),
+    ],
+)
+def test_beside_a_result_without_its_call_stand_the_calls_without_a_result(result, said, refused):
+    chat = [QUESTION["openai"], {"role": "assistant", "tool_calls": [CALL]}]
+    chat.append({"role": "tool", "content": "8123", **result})
+    assert holdfast.pack(chat).losses[0] == (
+        f"left out: message 2, as the result of {said} has no call that waits for it "
+        "(calls without a result: `call_abc1`); put the reply with the call before it"
+    )
+    with pytest.raises(InputError, match=f"{refused}.*\n.*call_abc1"):
+        holdfast.Session().append(*chat)
 
 
 def test_a_result_without_its_call_is_named_also_where_the_list_has_grown():

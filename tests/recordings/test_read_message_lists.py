@@ -136,7 +136,9 @@ def test_a_system_message_after_the_first_turn_does_not_replace_the_prompt() -> 
     recording = recording_from_messages([*OPENAI[:2], {"role": "system", "content": "And in French."}])
     assert events_of(recording, SystemSet) == [SystemSet("Be brief.")]
     assert events_of(recording, UserSaid)[1] == UserSaid((Text("And in French."),), origin="reminder")
-    assert recording.notes == ("kept as reminders: system messages after the first turn (1)",)
+    assert recording.notes == (
+        "kept as reminders: system messages after the first turn (1), first in message 2",
+    )
 
 
 def test_what_has_no_place_is_counted() -> None:
@@ -148,9 +150,9 @@ def test_what_has_no_place_is_counted() -> None:
     ])  # fmt: skip
     assert len(messages_of(recording)) == 1
     assert recording.notes == (
-        "left out: `input_audio` blocks (1)",
-        "left out: assistant messages with neither text nor call (2)",
-        "left out: empty user messages (1)",
+        "left out: `input_audio` blocks (1), first in message 0",
+        "left out: assistant messages with neither text nor call (2), first in message 1",
+        "left out: empty user messages (1), first in message 3",
     )
 
 

@@ -301,7 +301,9 @@ def test_files_that_are_no_pictures_are_counted():
     photo = {"fileData": {"fileUri": "https://a.org/a.png"}}
     recording = recording_from_messages([user({"text": "look"}, sound, film, photo)])
     assert recording.events[-1].event.parts == (Text("look"), Image("", url="https://a.org/a.png"))
-    assert recording.notes == ("left out: `audio/wav` parts (1)", "left out: `video/mp4` parts (1)")
+    assert recording.notes == tuple(
+        f"left out: `{kind}` parts (1), first in message 0" for kind in ("audio/wav", "video/mp4")
+    )
 
 
 def test_replies_that_follow_each_other_are_one_content():

@@ -158,7 +158,7 @@ def test_items_of_the_providers_own_tools_do_not_split_a_reply():
     items = plain_json([REASONING, SEARCH, SAID, CALL])
     recording = recording_from_messages([ASKED, *items, plain_json(OUTPUT)])
     assert recording.source == "responses"
-    assert "left out: `web_search_call` items (1)" in recording.notes
+    assert "left out: `web_search_call` items (1), first in message 1" in recording.notes
     (reply,) = (r.event for r in recording.events if type(r.event).__name__ == "AssistantReplied")
     assert [type(part) for part in reply.parts] == [Thinking, Text, ToolCall]
 

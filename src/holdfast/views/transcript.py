@@ -52,6 +52,8 @@ NO_RESULT = "[holdfast: no result was recorded for this call]"
 
 LONGEST_ID = 34
 """OpenAI takes 40 characters; the rest is for the number that tells equal ids apart."""
+MOST_WAITING = 3
+"""How many calls without a result are named beside a result without a call."""
 
 _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -280,8 +282,7 @@ class Transcript:
         if step is None or event.call_id not in step.waiting:
             if _legal(event.call_id) not in self._seen:
                 self._early.setdefault(event.call_id, []).append((entry, event))
-            called = event.call_id or event.name
-            detail, text = f"the result of `{called}` has no call that waits for it", _only_text(event)
+            detail, text = _why_unplaced(event, step), _only_text(event)
             repair = Repair("orphan-result", entry.id, detail, text_id(text) if text else "")
             self.unplaced = {**self.unplaced, entry.id: repair}
             return []
@@ -360,6 +361,15 @@ class Transcript:
 def _spoken(event: UserSaid) -> tuple[UserPart, ...]:
     """The parts without blank texts, which providers refuse."""
     return tuple(p for p in event.parts if not isinstance(p, Text) or p.text.strip())
+
+
+def _why_unplaced(event: ToolReturned, step: Step | None) -> str:
+    """What is wrong with a result that belongs to no call, and which calls it could have been of."""
+    called = event.call_id or event.name
+    result = f"the result of `{called}`" if called else "the result of a call that it does not name"
+    waiting = ", ".join(f"`{id_}`" for id_ in [*(step.waiting if step else ())][:MOST_WAITING])
+    others = f" (calls without a result: {waiting})" if waiting else ""
+    return f"{result} has no call that waits for it{others}"
 
 
 def _only_text(event: ToolReturned) -> str:

@@ -33,14 +33,20 @@ class Losses:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], int] = {}
+        self._first: dict[tuple[str, str], str] = {}
+        self.where = ""
+        """What is being read, such as `message 3`, for sentences that say where something was first lost."""
 
     def add(self, what: str, things: str, count: int = 1) -> None:
         if count:
             key = (what, things)
             self._counts[key] = self._counts.get(key, 0) + count
+            self._first.setdefault(key, self.where)
 
     def sentences(self) -> tuple[str, ...]:
-        return tuple(f"{what}: {things} ({count})" for (what, things), count in self._counts.items())
+        first = {key: f", first in {where}" if where else "" for key, where in self._first.items()}
+        counts = self._counts.items()
+        return tuple(f"{key[0]}: {key[1]} ({count}){first[key]}" for key, count in counts)
 
 
 def merge_sentences(said: Iterable[str]) -> tuple[str, ...]:

@@ -67,10 +67,14 @@ def joined_prompts(system: str, events: Sequence[Event]) -> list[Event]:
 def check_call(result: ToolReturned, names: CallNames, at: int) -> None:
     """Raise InputError for a result whose call is in no reply before it."""
     if result.call_id not in names:
-        known = [*names][-MOST_CALLS:]
-        hint = suggest(result.call_id, known, lists=True) if known else "append the reply with its call first"
         # Gemini's calls need no id.
-        call = f"call `{result.call_id}`" if result.call_id else f"a call of `{result.name}`"
+        by_name = bool(result.name and not result.call_id)
+        known = [*(names.values() if by_name else names)][-MOST_CALLS:]
+        called = result.name if by_name else result.call_id
+        hint = suggest(called, known, lists=True) if known else "append the reply with its call first"
+        if not called:
+            raise InputError(f"message {at} is a tool result without the id of its call", hint=hint)
+        call = f"a call of `{called}`" if by_name else f"call `{called}`"
         raise InputError(f"message {at} is the result of {call}, which no reply made", hint=hint)
 
 

@@ -109,8 +109,11 @@ def _set_up(builder: RecordingBuilder, request: dict[str, Json], messages: list[
 
 
 def _read_turns(builder: RecordingBuilder, messages: list[Json], start: int) -> None:
+    losses = builder.losses
     for place, group in _reply_groups(messages[start:], builder.source, start):
-        builder.extend(_group_events(group, builder.source, builder.names, builder.losses), place=place)
+        losses.where = f"message {place}"
+        builder.extend(_group_events(group, builder.source, builder.names, losses), place=place)
+    losses.where = ""
 
 
 def grouped_events(
