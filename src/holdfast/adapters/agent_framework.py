@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.errors import InputError
 from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition, Usage
@@ -18,23 +18,22 @@ from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.store import Store
 
-require("agent-framework-core", "1.23")
+with required("agent-framework-core", "1.23"):
+    from agent_framework import (
+        AgentSession,
+        ChatContext,
+        ChatMiddleware,
+        ChatResponse,
+        ContextProvider,
+        FunctionTool,
+        Message,
+        ResponseStream,
+        SessionContext,
+        SupportsAgentRun,
+        included_messages,
+    )
 
-from agent_framework import (  # noqa: E402 - after it is known to be there
-    AgentSession,
-    ChatContext,
-    ChatMiddleware,
-    ChatResponse,
-    ContextProvider,
-    FunctionTool,
-    Message,
-    ResponseStream,
-    SessionContext,
-    SupportsAgentRun,
-    included_messages,
-)
-
-from holdfast.adapters.agent_framework_messages import FrameworkMessageList, FrameworkTranslation  # noqa: E402
+    from holdfast.adapters.agent_framework_messages import FrameworkMessageList, FrameworkTranslation
 
 CACHED_APART = ("anthropic.cache_read_input_tokens", "anthropic.cache_creation_input_tokens")
 """Tokens that a client counts beside its input, and not in it."""

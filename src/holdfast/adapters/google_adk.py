@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.errors import HoldfastError, InputError
 from holdfast.followed_conversations import (
     MOST_OPEN,
@@ -25,20 +25,19 @@ from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses
 from holdfast.wire.gemini import gemini_usage
 
-require("google-adk", "2.10")
+with required("google-adk", "2.10"):
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event as AdkEvent
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.sessions.session import Session
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
+    from google.genai import types
 
-from google.adk.agents.callback_context import CallbackContext  # noqa: E402 - after it is known to be there
-from google.adk.agents.invocation_context import InvocationContext  # noqa: E402
-from google.adk.events.event import Event as AdkEvent  # noqa: E402
-from google.adk.models.llm_request import LlmRequest  # noqa: E402
-from google.adk.models.llm_response import LlmResponse  # noqa: E402
-from google.adk.plugins.base_plugin import BasePlugin  # noqa: E402
-from google.adk.sessions.session import Session  # noqa: E402
-from google.adk.tools.base_tool import BaseTool  # noqa: E402
-from google.adk.tools.tool_context import ToolContext  # noqa: E402
-from google.genai import types  # noqa: E402
-
-from holdfast.adapters.genai_contents import ContentTranslation, has_results, join_contents  # noqa: E402
+    from holdfast.adapters.genai_contents import ContentTranslation, has_results, join_contents
 
 INSTRUCTION = ("The text between ", " your own system instruction for this turn")
 """How ADK begins a content that holds an agent's instruction, where a static one takes the system prompt."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition
 from holdfast.packing.profile import Profile
@@ -17,22 +17,21 @@ from holdfast.store import Store
 from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses, obj
 
-require("langchain", "1.3.0")
+with required("langchain", "1.3.0"):
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain_core.exceptions import ContextOverflowError
+    from langchain_core.messages import SystemMessage
+    from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
+    from langchain_core.tools import StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.prebuilt import ToolRuntime
 
-from langchain.agents.middleware import AgentMiddleware  # noqa: E402 - only if it is there
-from langchain_core.exceptions import ContextOverflowError  # noqa: E402
-from langchain_core.messages import SystemMessage  # noqa: E402
-from langchain_core.runnables import Runnable, RunnableConfig, ensure_config  # noqa: E402
-from langchain_core.tools import StructuredTool  # noqa: E402
-from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: E402
-from langgraph.prebuilt import ToolRuntime  # noqa: E402
-
-from holdfast.adapters.langchain_messages import (  # noqa: E402
-    ChatTranslation,
-    converted_messages,
-    opening_prompts,
-    system_text,
-)
+    from holdfast.adapters.langchain_messages import (
+        ChatTranslation,
+        converted_messages,
+        opening_prompts,
+        system_text,
+    )
 
 MOST_PASSING = 64
 """How many conversations that are neither named nor stored are remembered at once."""

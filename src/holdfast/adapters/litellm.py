@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from holdfast.adapters.chat_calls import MOST_ROUNDS, PackedCall
 from holdfast.adapters.list_names import ListNames
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.errors import HoldfastError, InputError
 from holdfast.followed_conversations import FollowedConversations
 from holdfast.packing.profile import Profile
@@ -25,17 +25,16 @@ from holdfast.store import SqliteStore, Store
 from holdfast.wire.foreign_json import obj
 from holdfast.wire.translation import WireTranslation
 
-require("litellm", "1.106")
-
-import litellm  # noqa: E402 - after the check that it is there
-from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
-from litellm.types.integrations.custom_logger import (  # noqa: E402
-    CHAT_COMPLETION_AGENTIC_SURFACE,
-    HEADROOM_CONVERTED_STREAM_KEY,
-    AgenticLoopPlan,
-    AgenticLoopRequestPatch,
-)
-from litellm.types.utils import CallTypes  # noqa: E402
+with required("litellm", "1.106"):
+    import litellm
+    from litellm.integrations.custom_logger import CustomLogger
+    from litellm.types.integrations.custom_logger import (
+        CHAT_COMPLETION_AGENTIC_SURFACE,
+        HEADROOM_CONVERTED_STREAM_KEY,
+        AgenticLoopPlan,
+        AgenticLoopRequestPatch,
+    )
+    from litellm.types.utils import CallTypes
 
 MOST_CALLS = 1_000
 """How many requests are remembered, for what is said of them later."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 import msgspec
 
 from holdfast.adapters.item_chain import ItemChain
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.adapters.responses_items import ResponsesItems
 from holdfast.errors import HoldfastError, InputError
 from holdfast.followed_conversations import FollowedConversation, FollowedConversations
@@ -29,19 +29,18 @@ from holdfast.store import Store
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.responses import is_reply_item
 
-require("openai-agents", "0.23.1")
+with required("openai-agents", "0.23.1"):
+    from agents.run_config import CallModelData, ModelInputData
 
-from agents.run_config import CallModelData, ModelInputData  # noqa: E402
-
-from agents import (  # noqa: E402 - after the check that it is there
-    FunctionTool,
-    ModelRetrySettings,
-    ModelSettings,
-    RetryDecision,
-    RunConfig,
-    SessionSettings,
-    retry_policies,
-)
+    from agents import (
+        FunctionTool,
+        ModelRetrySettings,
+        ModelSettings,
+        RetryDecision,
+        RunConfig,
+        SessionSettings,
+        retry_policies,
+    )
 
 
 class _PackedRequest:

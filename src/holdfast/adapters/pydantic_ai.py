@@ -11,27 +11,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.store import Store
 
-require("pydantic-ai-slim", "2.62")
+with required("pydantic-ai-slim", "2.62"):
+    from anyio import to_thread
+    from pydantic_ai import RunContext, Tool
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import ModelContextWindowExceededError
+    from pydantic_ai.messages import InstructionPart, ModelMessage, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+    from pydantic_ai.models.wrapper import WrapperModel
+    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.toolsets import FunctionToolset
+    from pydantic_ai.usage import RequestUsage
 
-from anyio import to_thread  # noqa: E402 - after Pydantic AI, which needs it, is known to be there
-from pydantic_ai import RunContext, Tool  # noqa: E402
-from pydantic_ai.capabilities import AbstractCapability  # noqa: E402
-from pydantic_ai.exceptions import ModelContextWindowExceededError  # noqa: E402
-from pydantic_ai.messages import InstructionPart, ModelMessage, ModelResponse  # noqa: E402
-from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse  # noqa: E402
-from pydantic_ai.models.wrapper import WrapperModel  # noqa: E402
-from pydantic_ai.settings import ModelSettings  # noqa: E402
-from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
-from pydantic_ai.usage import RequestUsage  # noqa: E402
-
-from holdfast.adapters.pydantic_ai_messages import MessagePiece, PieceList, PieceTranslation  # noqa: E402
+    from holdfast.adapters.pydantic_ai_messages import MessagePiece, PieceList, PieceTranslation
 
 T = TypeVar("T")
 Send = Callable[[list[ModelMessage], ModelRequestParameters], Awaitable[T]]

@@ -13,7 +13,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from holdfast.adapters.converse_lists import ConverseTranslation, join_converse
-from holdfast.adapters.requirement import require
+from holdfast.adapters.requirement import required
 from holdfast.errors import HoldfastError, InputError
 from holdfast.followed_conversations import FollowedConversation, FollowedConversations
 from holdfast.messages import ToolDefinition
@@ -23,15 +23,14 @@ from holdfast.recall import RECALL_TOOL
 from holdfast.store import Store
 from holdfast.wire.content_blocks import WireDict
 
-require("strands-agents", "1.62")
-
-from strands import Agent  # noqa: E402 - after it is known to be there
-from strands.agent.conversation_manager import ConversationManager  # noqa: E402
-from strands.hooks import AgentInitializedEvent, HookRegistry  # noqa: E402
-from strands.middleware import InvokeModelContext, InvokeModelStage, MiddlewareNext  # noqa: E402
-from strands.tools import PythonAgentTool  # noqa: E402
-from strands.types.exceptions import ContextWindowOverflowException  # noqa: E402
-from strands.types.tools import ToolResult, ToolUse  # noqa: E402
+with required("strands-agents", "1.62"):
+    from strands import Agent
+    from strands.agent.conversation_manager import ConversationManager
+    from strands.hooks import AgentInitializedEvent, HookRegistry
+    from strands.middleware import InvokeModelContext, InvokeModelStage, MiddlewareNext
+    from strands.tools import PythonAgentTool
+    from strands.types.exceptions import ContextWindowOverflowException
+    from strands.types.tools import ToolResult, ToolUse
 
 
 class HoldfastConversationManager(ConversationManager):
