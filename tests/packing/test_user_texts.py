@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 import holdfast
 from gateway.client_lists import FORMATS
 from holdfast.errors import ContextOverflow
-from holdfast.events import AssistantReplied, Folded
+from holdfast.events import AssistantReplied, Entry, Folded, UserSaid
 from holdfast.ids import text_id
+from holdfast.messages import Text
 from holdfast.packing.folding.notes import note_bound
 from holdfast.packing.log_walk import fold_if_due
+from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
@@ -59,6 +61,26 @@ def assert_words_stay_in(format_: str, profile: str, budget: int, seed: int, eve
 @pytest.mark.parametrize("format_", FORMATS)
 def test_words_of_users_stay_or_are_accounted_for(format_):
     assert_words_stay_in(format_, "code", 8_000, 5, every=40)
+
+
+def test_short_texts_beside_a_paste_in_one_message_stay_whole():
+    paste = "\n".join(f"{number} handled item {number * 7919 % 997}" for number in range(400))
+    texts = ("<note>Made by a program.</note>", paste, "Find out why the ledger does not add up. " * 10)
+    window = Window(BUILT_IN["code"].scaled_to(16_000), counter())
+    said = [
+        UserSaid(tuple(map(Text, texts))),
+        AssistantReplied((Text("I will."),)),
+        UserSaid((Text("Go on."),)),
+    ]
+    for entry in chained(said):
+        window.add(entry)
+    entry = window.transcript.items[0].entry
+    fold = Folded(reason="overflow", pastes=(entry,), paste_cap=250)
+    window.add(Entry("fold", "test", 9, None, fold))
+    note, shown, asked = pack(window.view()).messages[0].parts
+    assert (note, asked) == (Text(texts[0]), Text(texts[2]))
+    assert text_id(paste) in shown.text
+    assert counter().text("".join(map(str, (note, shown, asked)))) < 400
 
 
 @pytest.mark.slow

@@ -140,7 +140,10 @@ def render_user(
     quoted: Quoted = NO_QUOTES,
 ) -> Block:
     """A user message. `pasted` maps large texts seen before to the entry that has them."""
-    shown = tuple(_user_part(context, user, part, pasted, display) for part in user.message.parts)
+    parts, caps = user.message.parts, _part_caps(context, user, display.cap)
+    shown = tuple(
+        _user_part(context, user, part, pasted, display, cap) for part, cap in zip(parts, caps, strict=True)
+    )
     message = UserMessage(tuple(part for part, _ in shown))
     return Block((message,), context.counter.message(message), user_cuts(context, user, shown, quoted))
 
@@ -150,19 +153,36 @@ def hide_user(context: RenderContext, user: User, quoted: Quoted = NO_QUOTES) ->
     return Block((), 0, user_cuts(context, user, ((None, "user-gone"),) * len(user.message.parts), quoted))
 
 
+def _part_caps(context: RenderContext, user: User, cap: int) -> list[int]:
+    """The tokens that each part of a message may take: short texts stay whole, long ones share what these leave."""
+    parts = user.message.parts
+    if not cap:
+        return [context.profile.paste_tokens] * len(parts)
+    texts = {at: context.counter.text(part.text) for at, part in enumerate(parts) if isinstance(part, Text)}
+    caps, left = [0] * len(parts), len(texts)
+    for at, size in sorted(texts.items(), key=lambda text: text[1]):
+        caps[at] = max(cap // left, MARK_TOKENS + 20)
+        cap -= min(size, caps[at])
+        left -= 1
+    return caps
+
+
 def _user_part(
-    context: RenderContext, user: User, part: UserPart, pasted: dict[str, str], display: UserDisplay
+    context: RenderContext,
+    user: User,
+    part: UserPart,
+    pasted: dict[str, str],
+    display: UserDisplay,
+    cap: int,
 ) -> tuple[UserPart, str]:
     if isinstance(part, Image):
         return (Text(image_mark(part)), "old-user") if display.brief or display.cap else (part, "")
     size = context.counter.text(part.text)
-    texts = sum(isinstance(p, Text) for p in user.message.parts)
     if display.brief:
         brief = _brief(part.text)
         return (Text(brief), "old-user") if context.counter.text(brief) < size else (part, "")
     if pasted.get(part.text, user.entry) != user.entry:
         return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
-    cap = max(display.cap // texts, MARK_TOKENS + 20) if display.cap else context.profile.paste_tokens
     clipped = _clip_paste(context, part.text, cap)
     return (part, "") if clipped == part.text else (Text(clipped), "paste")
 
