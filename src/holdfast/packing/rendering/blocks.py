@@ -23,7 +23,7 @@ from holdfast.messages import (
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.lines.excerpts import NO_QUOTES, Quoted
 from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER
-from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.rendering.clip import clip_tokens, share_cap
 from holdfast.packing.rendering.first_sight import reduce_new_result
 from holdfast.packing.rendering.levels import (
     RenderContext,
@@ -140,7 +140,10 @@ def render_user(
     quoted: Quoted = NO_QUOTES,
 ) -> Block:
     """A user message. `pasted` maps large texts seen before to the entry that has them."""
-    parts, caps = user.message.parts, _part_caps(context, user, display.cap)
+    parts, caps = user.message.parts, [context.profile.paste_tokens] * len(user.message.parts)
+    if display.cap:
+        sizes = [context.counter.part(part) if isinstance(part, Text) else 0 for part in parts]
+        caps = share_cap(sizes, display.cap)
     shown = tuple(
         _user_part(context, user, part, pasted, display, cap) for part, cap in zip(parts, caps, strict=True)
     )
@@ -151,20 +154,6 @@ def render_user(
 def hide_user(context: RenderContext, user: User, quoted: Quoted = NO_QUOTES) -> Block:
     """A user message that only notes speak of."""
     return Block((), 0, user_cuts(context, user, ((None, "user-gone"),) * len(user.message.parts), quoted))
-
-
-def _part_caps(context: RenderContext, user: User, cap: int) -> list[int]:
-    """The tokens that each part of a message may take: short texts stay whole, long ones share what these leave."""
-    parts = user.message.parts
-    if not cap:
-        return [context.profile.paste_tokens] * len(parts)
-    texts = {at: context.counter.text(part.text) for at, part in enumerate(parts) if isinstance(part, Text)}
-    caps, left = [0] * len(parts), len(texts)
-    for at, size in sorted(texts.items(), key=lambda text: text[1]):
-        caps[at] = max(cap // left, MARK_TOKENS + 20)
-        cap -= min(size, caps[at])
-        left -= 1
-    return caps
 
 
 def _user_part(

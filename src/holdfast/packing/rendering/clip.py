@@ -43,6 +43,18 @@ def clip_tokens(text: str, cap: int, counter: TokenCounter) -> str:
     return clipped if counter.text(clipped) < size else text
 
 
+def share_cap(sizes: Sequence[int], cap: int) -> list[int]:
+    """The tokens of a cap for each of several texts: short ones stay whole, long ones share what these leave."""
+    caps, least, short = [0] * len(sizes), MARK_TOKENS + 20, cap // 2
+    by_size = sorted(range(len(sizes)), key=lambda at: sizes[at])
+    for place, at in enumerate(by_size, 1):
+        longer = len(sizes) - place
+        is_short = sizes[at] <= min(short, cap - longer * least)
+        caps[at] = sizes[at] if is_short else max(cap // (longer + 1), least)
+        cap -= min(sizes[at], caps[at])
+    return caps
+
+
 def _clip_to(text: str, room: int, counter: TokenCounter) -> str:
     lines = text.split("\n")
     sizes = counter.lines(text)
