@@ -120,6 +120,8 @@ def test_a_store_that_cannot_be_opened_is_said_and_starts_nothing(words, tmp_pat
         (["wrap", "--base-url-env", "=/v1", "--", "true"], "`=/v1` names no variable"),
         (["gateway", "--openai", "nowhere"], "cannot be the upstream of `openai`"),
         (["gateway", "--budget", "16k"], "`--budget` is for `--mode fold`"),
+        (["gateway", "--port", "8431", "--openai", "http://localhost:8431/v1"], "come back to this gateway"),
+        (["gateway", "--token", "of mine/x"], "the token has characters"),
         (["gateway", "--control", "many"], "`many` is no share of the sessions"),
         (["gateway", "--control", "150%"], "`150%` is no share of the sessions"),
         (["gateway", "--mode", "fold", "--budget", "lots"], "`lots`"),

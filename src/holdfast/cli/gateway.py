@@ -1,6 +1,7 @@
 """`holdfast gateway`: a local server between agents and their providers, which records what passes."""
 
 import os
+import re
 import secrets
 import shlex
 import threading
@@ -9,6 +10,7 @@ from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -192,6 +194,8 @@ def command(
     if ctx.invoked_subcommand is not None:
         return
     upstreams = chosen_upstreams(anthropic_upstream, openai_upstream, gemini_upstream)
+    _check_no_circle(upstreams, host, port)
+    _check_token(token)
     check_extra()
     # Imported late: it loads the server.
     from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
@@ -284,6 +288,25 @@ def exchange_spans(ctx: click.Context) -> tuple[ExchangeObserver, ...]:
 def chosen_upstreams(anthropic: str, openai: str, gemini: str) -> dict[Wire, str]:
     given: dict[Wire, str] = {"anthropic": anthropic, "openai": openai, "gemini": gemini}
     return {wire: check_upstream(wire, given[wire] or DEFAULT_UPSTREAMS[wire]) for wire in WIRES}
+
+
+def _check_no_circle(upstreams: dict[Wire, str], host: str, port: int) -> None:
+    """Raise InputError where requests would come back to this gateway, and so never end."""
+    for wire, upstream in upstreams.items():
+        asked = urlsplit(upstream)
+        if asked.port == port and asked.hostname in (*LOOPBACK, host):
+            raise InputError(
+                f"requests of `{wire}` would come back to this gateway: {upstream}",
+                hint=f"name the provider's own address with `--{wire}`, or choose another `--port`",
+            )
+
+
+def _check_token(token: str) -> None:
+    if token and not re.fullmatch(r"[\w.~-]+", token, re.ASCII):
+        raise InputError(
+            "the token has characters that the path of an address cannot have as they are",
+            hint="use letters, digits, `-`, `.`, `_` and `~` alone",
+        )
 
 
 def check_extra() -> None:
