@@ -2,8 +2,10 @@
 
 import itertools
 import re
+from operator import le
 
 import httpx2
+import pytest
 
 from cli.command_line import holdfast
 from gateway.caching_provider import MODEL, caching_provider, run_agent
@@ -49,6 +51,23 @@ def test_a_session_in_safe_is_accounted_for(store) -> None:
     assert "estimate" in done.err
     assert "no control arm" in done.err
     assert data["arms"] is None
+
+
+def test_every_request_is_listed_with_what_it_adds(store) -> None:
+    record(store, mode="safe")
+    (session,) = holdfast("gateway", "stats", "--requests", "--json").json["sessions"]
+    requests, sums = session["requests"], session["sums"]
+    assert len(requests) == sums["requests"] == 10
+    for field in ("removed", "not_sent", "dollars", "dollars_before"):
+        assert sum(request[field] for request in requests) == pytest.approx(sums[field])
+    read = [request["usage"]["cache_read"] for request in requests]
+    before = [request["usage_before"]["cache_read"] for request in requests]
+    assert all(map(le, read, before))
+    assert read != before
+    listed = rows(holdfast("gateway", "stats", "--requests").text, f"requests of {session['log']}")
+    assert [int(row[0]) for row in listed] == [*range(1, 11)]
+    assert [row[3] for row in listed] == [f"{tokens:,}" for tokens in read]
+    assert "requests" not in holdfast("gateway", "stats", "--json").json["sessions"][0]
 
 
 def test_where_nothing_is_changed_nothing_is_said_of_a_control_arm(store) -> None:

@@ -9,6 +9,7 @@ from holdfast.gateway.accounting import (
     RequestAccount,
     SessionAccount,
     TrafficSums,
+    add_up,
     compare_arms,
     measure_requests,
     measure_session,
@@ -83,7 +84,7 @@ def one(**fields) -> RequestAccount:
 
 
 def cost(*requests: RequestAccount) -> TrafficSums:
-    return measure_requests(requests, LOOKUP)
+    return add_up(sums for _, sums in measure_requests(requests, LOOKUP))
 
 
 def dollars(read: int = 0, write: int = 0, plain: int = 0, output: int = 0) -> float:

@@ -56,7 +56,8 @@ Then, in another terminal:
 STATS_EXAMPLES = """\b
 Examples:
   holdfast gateway stats
-  holdfast gateway stats l0123456789ab --json"""
+  holdfast gateway stats l0123456789ab --requests
+  holdfast gateway stats --json"""
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -237,10 +238,11 @@ def command(
 
 @command.command(epilog=STATS_EXAMPLES)
 @click.argument("logs", metavar="[LOG]...", nargs=-1, shell_complete=complete_with("logs"))
+@click.option("--requests", "by_request", is_flag=True, help="List every request of the sessions, too.")
 @json_option
 @common_options
 @click.pass_context
-def stats(ctx: click.Context, logs: tuple[str, ...], as_json: bool) -> None:
+def stats(ctx: click.Context, logs: tuple[str, ...], by_request: bool, as_json: bool) -> None:
     """Show what the gateway's changes saved, and what they cost.
 
     For all sessions that were recorded, or those of LOG. Every token that was removed counts once; dollars are
@@ -249,7 +251,7 @@ def stats(ctx: click.Context, logs: tuple[str, ...], as_json: bool) -> None:
     # Imported late: it needs half the library, for which the gateway does not wait.
     from holdfast.cli.gateway_stats import show_stats  # noqa: PLC0415
 
-    show_stats(ctx, logs, as_json=as_json)
+    show_stats(ctx, logs, by_request=by_request, as_json=as_json)
 
 
 def where_recorded(ctx: click.Context) -> str:

@@ -19,6 +19,7 @@ from holdfast.gateway.accounting import (
     FEWEST_SESSIONS,
     Arm,
     ComparedArms,
+    RequestAccount,
     SessionAccount,
     TrafficSums,
     add_up,
@@ -35,19 +36,21 @@ UNKNOWN = "unknown"
 ESTIMATE = "the dollars before are an estimate: what the same requests would have cost unchanged"
 
 
-def show_stats(ctx: click.Context, logs: Sequence[str], *, as_json: bool) -> None:
+def show_stats(ctx: click.Context, logs: Sequence[str], *, by_request: bool, as_json: bool) -> None:
     sessions = _sessions(ctx, logs)
-    total, arms = add_up(sessions), compare_arms(sessions)
+    total, arms = add_up(session.sums for session in sessions), compare_arms(sessions)
     if as_json:
         write_json(
             {
-                "sessions": [_session_json(session) for session in sessions],
+                "sessions": [_session_json(session, by_request=by_request) for session in sessions],
                 "total": _sums_json(total),
                 "arms": _arms_json(arms),
             }
         )
     elif sessions:
         _show_sessions(sessions, total)
+        for session in sessions if by_request else ():
+            _show_requests(session)
         if arms:
             _show_arms(arms)
     if not total.requests:
@@ -93,6 +96,31 @@ def _show_sessions(sessions: Sequence[SessionAccount], total: TrafficSums) -> No
         print_table([identifier("session"), wrapped("why")], off, title="switched off")
 
 
+def _show_requests(session: SessionAccount) -> None:
+    """The requests of a session, each with what the provider's cache did, and would have done for it unchanged."""
+    rows: list[tuple[Cell, ...]] = []
+    for place, (request, sums) in enumerate(session.requests, 1):
+        now, before = sums.usage, sums.usage_before
+        cached = (now.cache_read, before.cache_read, now.cache_write, before.cache_write)
+        dollars = [_dollars(d) if sums.priced else UNKNOWN for d in (sums.dollars, sums.dollars_before)]
+        rows.append((place, sums.removed, sums.not_sent, *cached, *dollars, _what_happened(request)))
+    titles = ("#", "removed", "not sent", "read", "before", "written", "before", "paid", "before")
+    columns = [*map(number, titles), wrapped("besides")]
+    print_table(columns, rows, title=f"requests of {session.log}")
+
+
+def _what_happened(request: RequestAccount) -> str:
+    said = [
+        "" if request.status == 200 else f"HTTP {request.status}" if request.status else "no answer",
+        "folded" if request.is_folded else "",
+        f"sent once more, {request.retry}" if request.retry else "",
+        counted(request.retrievals, "retrieval") if request.retrievals else "",
+        "an extra turn" if request.extra_turn else "",
+        f"fault: {request.fault}" if request.fault else "",
+    ]
+    return "; ".join(filter(None, said))
+
+
 def _mode(session: SessionAccount) -> str:
     if session.is_control:
         return "watch (control)"
@@ -100,9 +128,9 @@ def _mode(session: SessionAccount) -> str:
 
 
 def _tokens(sums: TrafficSums) -> tuple[Cell, ...]:
-    usage = sums.usage
-    sent = (usage.prompt, usage.cache_read, usage.cache_write, usage.completion)
-    return (sums.removed, sums.not_sent, *sent)
+    now, before = sums.usage, sums.usage_before
+    cached = (now.cache_read, before.cache_read, now.cache_write, before.cache_write)
+    return (sums.removed, sums.not_sent, now.prompt, *cached, now.completion)
 
 
 def _cost(sums: TrafficSums) -> tuple[Cell, ...]:
@@ -121,7 +149,7 @@ def _price_of_it(sums: TrafficSums) -> tuple[Cell, ...]:
 _TABLES: tuple[tuple[str, list[Column], Callable[[TrafficSums], tuple[Cell, ...]]], ...] = (
     (
         "tokens",
-        [number(title) for title in ("removed", "not sent", "prompt", "cache read", "cache write", "output")],
+        [*map(number, ("removed", "not sent", "prompt", "read", "before", "written", "before", "output"))],
         _tokens,
     ),
     (
@@ -185,15 +213,18 @@ def _dollars(amount: float) -> str:
     return f"{'-' if amount < 0 else ''}${abs(amount):.4f}"
 
 
-def _session_json(session: SessionAccount) -> dict[str, Json]:
+def _session_json(session: SessionAccount, *, by_request: bool) -> dict[str, Json]:
     about = asdict(session)
-    return {**about, "sums": _sums_json(session.sums)}
+    requests = about.pop("requests")
+    listed = [{**asdict(request), **_sums_json(sums)} for request, sums in requests]
+    return {**about, "sums": _sums_json(session.sums), **({"requests": listed} if by_request else {})}
 
 
 def _sums_json(sums: TrafficSums) -> dict[str, Json]:
     """Dollars are null where the cost of no request is known."""
     unknown = {} if sums.has_known_cost else {"dollars": None, "dollars_before": None}
-    return {**asdict(sums), "usage": asdict(sums.usage), **unknown}
+    used = {"usage": asdict(sums.usage), "usage_before": asdict(sums.usage_before)}
+    return {**asdict(sums), **used, **unknown}
 
 
 def _arms_json(arms: ComparedArms | None) -> Json:

@@ -5,7 +5,8 @@ have cost unchanged is an estimate, made so that it is rather too low: what our 
 request without usage or price is counted as such, never as free. Pure.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -45,14 +46,16 @@ class RequestAccount(Struct, frozen=True, kw_only=True):
 
 class TrafficSums(Struct, frozen=True, kw_only=True):
     """Requests added up. `removed` counts each token once, `not_sent` at every request that went without it.
-    `dollars` were paid, `dollars_before` is the estimate for the same requests unchanged; both leave out requests
-    that are `unpriced` or `unreported`. `failed` are those that the provider refused or did not answer."""
+    `usage` and `dollars` are the provider's, `usage_before` and `dollars_before` the estimates for the same
+    requests unchanged; dollars leave out requests that are `unpriced` or `unreported`. `failed` are those that the
+    provider refused or did not answer."""
 
     requests: int = 0
     failed: int = 0
     removed: int = 0
     not_sent: int = 0
     usage: Usage = Usage(0)
+    usage_before: Usage = Usage(0)
     dollars: float = 0.0
     dollars_before: float = 0.0
     unpriced: int = 0
@@ -75,11 +78,12 @@ class TrafficSums(Struct, frozen=True, kw_only=True):
 
     def plus(self, other: "TrafficSums") -> "TrafficSums":
         own, more = asdict(self), asdict(other)
-        usage = add_usage(own.pop("usage"), more.pop("usage"))
-        return TrafficSums(usage=usage, **{name: own[name] + more[name] for name in own})
+        for name in ("usage", "usage_before"):
+            own[name] = add_usage(own[name], more.pop(name))
+        return TrafficSums(**{**own, **{name: own[name] + more[name] for name in more}})
 
 
-class SessionAccount(Struct, frozen=True, kw_only=True):
+class SessionAccount(Struct, frozen=True, kw_only=True, dict=True):
     """One conversation. `mode` is the one that it was meant to be in; `switched_off` says why it is no more.
     `is_drawn`: whether chance decided between the mode and the control arm."""
 
@@ -90,7 +94,12 @@ class SessionAccount(Struct, frozen=True, kw_only=True):
     is_control: bool = False
     is_drawn: bool = False
     switched_off: str = ""
-    sums: TrafficSums = TrafficSums()
+    requests: tuple[tuple[RequestAccount, TrafficSums], ...] = ()
+    """Each request, and what it adds to the sums."""
+
+    @cached_property
+    def sums(self) -> TrafficSums:
+        return add_up(sums for _, sums in self.requests)
 
 
 class Arm(Struct, frozen=True):
@@ -148,7 +157,7 @@ def measure_session(entries: Sequence[Entry], lookup: ModelLookup) -> SessionAcc
         # One that was under way already is never in the control arm, and so in no arm.
         is_drawn=is_control or (about.get("mode") in ("safe", "fold") and about.get("continued") is not True),
         switched_off=switched_off,
-        sums=measure_requests(requests, lookup),
+        requests=tuple(measure_requests(requests, lookup)),
     )
 
 
@@ -161,13 +170,13 @@ def compare_arms(sessions: Sequence[SessionAccount]) -> ComparedArms | None:
 
 
 def _arm(sessions: Sequence[SessionAccount]) -> Arm:
-    return Arm(len(sessions), add_up(sessions))
+    return Arm(len(sessions), add_up(session.sums for session in sessions))
 
 
-def add_up(sessions: Sequence[SessionAccount]) -> TrafficSums:
+def add_up(parts: Iterable[TrafficSums]) -> TrafficSums:
     total = TrafficSums()
-    for session in sessions:
-        total = total.plus(session.sums)
+    for part in parts:
+        total = total.plus(part)
     return total
 
 
@@ -204,9 +213,10 @@ def _request(data: dict[str, Json], reply: AssistantReplied | None, at: float) -
     )
 
 
-def measure_requests(requests: Sequence[RequestAccount], lookup: ModelLookup) -> TrafficSums:
-    """The requests of one conversation, in their order, added up."""
-    sums = TrafficSums()
+def measure_requests(
+    requests: Iterable[RequestAccount], lookup: ModelLookup
+) -> Iterator[tuple[RequestAccount, TrafficSums]]:
+    """The requests of one conversation, in their order, each with what it adds to the sums."""
     cache = _CacheSoFar()
     for request in requests:
         known = lookup(request.model)
@@ -220,11 +230,13 @@ def measure_requests(requests: Sequence[RequestAccount], lookup: ModelLookup) ->
             estimate = request_cost(known, unchanged) if known else None
             cost = TrafficSums(
                 usage=request.usage,
+                usage_before=unchanged,
                 unpriced=int(paid is None),
                 dollars=paid or 0.0,
                 dollars_before=estimate or 0.0,
             )
-        sums = sums.plus(
+        yield (
+            request,
             replace(
                 cost,
                 requests=1,
@@ -236,9 +248,8 @@ def measure_requests(requests: Sequence[RequestAccount], lookup: ModelLookup) ->
                 extra_turns=int(request.extra_turn),
                 retries=int(bool(request.retry)),
                 faults=int(bool(request.fault)),
-            )
+            ),
         )
-    return sums
 
 
 class _CacheSoFar:
