@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.packing.profile import CODE
 from holdfast.store import MemoryStore, SqliteStore
-from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.live import MOST_PAGES, LiveSessions
+from holdfast.viewer.store_place import StorePlace
 from viewer.conftest import viewer
 from viewer.other_process import other_process
 from viewer.session_samples import keep, long_work
@@ -47,7 +48,7 @@ class EventStream:
 def live(tmp_path):
     """The address of a viewer, and another process that writes to its store."""
     place = tmp_path / "store.db"
-    with other_process(place) as other, ReadOnlyStore(place) as store, viewer(store) as address:
+    with other_process(place) as other, closing(StorePlace(place)) as store, viewer(store) as address:
         yield address, other
 
 
@@ -120,7 +121,7 @@ def test_nothing_is_watched_while_no_page_listens(tmp_path):
         await asyncio.wait_for(asyncio.gather(*watching), 60)
         return [message["type"] for message in told]
 
-    with ReadOnlyStore(place) as store:
+    with closing(StorePlace(place)) as store:
         library = SessionLibrary([store], model_lookup(load_catalogue()), lambda *_: CODE)
         told = asyncio.run(listen_and_leave(library))
     assert told == ["http.response.start", "http.response.body", "http.response.body"]

@@ -1,12 +1,12 @@
 """The page while another process works: what appears without a reload, what stays, and a server that comes back."""
 
 import signal
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 
-from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.recorded_sessions import RecordedSessions
+from holdfast.viewer.store_place import StorePlace
 from recordings.recording_samples import NEUTRAL, write_lines
 from support.free_port import free_port
 from viewer.conftest import viewer
@@ -49,7 +49,7 @@ def live(tmp_path, browser):
     place = tmp_path / "store.db"
     with (
         other_process(place) as other,
-        ReadOnlyStore(place) as store,
+        closing(StorePlace(place)) as store,
         viewer(store) as address,
         page_of(browser, address) as page,
     ):
@@ -102,7 +102,7 @@ def test_the_sessions_of_a_file_stay_while_a_store_grows(browser, tmp_path):
     write_lines(folder / "two.jsonl", [NEUTRAL, {**NEUTRAL, "id": "demo/two"}])
     with (
         other_process(place) as other,
-        ReadOnlyStore(place) as store,
+        closing(StorePlace(place)) as store,
         viewer(store, recorded=RecordedSessions([folder])) as address,
         page_of(browser, address) as page,
     ):
@@ -198,6 +198,35 @@ def test_a_request_is_compared_with_one_that_came_later(live):
     expect(page.locator("#compare-state")).to_contain_text("Request 1, ")
     other.step(log)
     expect(page.locator("#compare-state")).to_contain_text("and request 3, ")
+
+
+def test_a_store_that_comes_later_goes_and_comes_again_is_followed(browser, tmp_path):
+    place = tmp_path / "store.db"
+    with (
+        closing(StorePlace(place)) as store,
+        viewer(store) as address,
+        page_of(browser, address) as page,
+    ):
+        rows = page.locator("#list tbody tr")
+        expect(page.locator("#live")).to_have_text("live")
+        expect(page.locator("#state")).to_contain_text("There is no session yet")
+        with other_process(place) as other:
+            begin(other, "The first", 2)
+            expect(rows).to_have_count(1)
+            expect(page.locator("#state")).to_be_hidden()
+            open_session(page, "The first")
+        for file in tmp_path.glob("store.db*"):
+            file.unlink()
+        expect(page.locator("#state")).to_have_text("This session was deleted.")
+        page.click("#home")
+        expect(page.locator("#state")).to_contain_text("There is no session yet")
+        with other_process(place) as other:
+            log = begin(other, "The second", 1)
+            expect(rows).to_contain_text(["The second"])
+            expect(rows).to_have_count(1)
+            open_session(page, "The second")
+            other.step(log)
+            expect(page.locator("#now")).to_contain_text("Request 2 of 2")
 
 
 def test_a_page_finds_a_server_that_was_killed_and_started_again(browser, tmp_path):

@@ -1,11 +1,13 @@
 """The page as a whole: sessions one after another, panels beside each other, and what is late or refused."""
 
+from contextlib import closing
+
 import pytest
 
 from holdfast.events import LogStarted
 from holdfast.messages import Text
 from holdfast.store import MemoryStore
-from holdfast.store.read_only import ReadOnlyStore
+from holdfast.viewer.store_place import StorePlace
 from viewer.conftest import viewer
 from viewer.other_process import other_process
 from viewer.session_samples import keep, long_work
@@ -117,7 +119,7 @@ def test_a_very_long_text_is_shown_in_part_until_asked_for(browser):
 
 def test_who_reads_a_fact_is_not_moved_and_money_stays_in_sight(browser, tmp_path):
     place = tmp_path / "store.db"
-    with other_process(place) as other, ReadOnlyStore(place) as store, viewer(store) as address:
+    with other_process(place) as other, closing(StorePlace(place)) as store, viewer(store) as address:
         log = begin(other, "Work", 2)
         with page_of(browser, f"{address}#/{log}/2/memory") as page:
             expect(page.locator("#live")).to_have_text("live")

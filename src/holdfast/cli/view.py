@@ -31,12 +31,13 @@ from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.numbers import counted
 from holdfast.packing.profile import Profile
 from holdfast.recordings.folders import AGENT_FOLDERS
-from holdfast.store import MemoryStore, Store
+from holdfast.store import Store
 from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.application import Admission, Admit, ViewerApplication
 from holdfast.viewer.export import ExportChoice, export_view
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.recorded_sessions import RecordedSessions
+from holdfast.viewer.store_place import StorePlace
 from holdfast.viewer.what_if import WhatIfRuns
 
 HOST = "127.0.0.1"
@@ -105,9 +106,9 @@ def command(
     else:
         _check_export(export)
     config = load_config(cwd=Path.cwd(), env=os.environ)
-    stores, recorded, opened = _sources(ctx, names, format)
+    sources, recorded, opened = _sources(ctx, names, format)
     catalogue = load_catalogue(config)
-    library = SessionLibrary(stores, model_lookup(catalogue), _profile, recorded, hidden=[REPLACEMENTS])
+    library = SessionLibrary(sources, model_lookup(catalogue), _profile, recorded, hidden=[REPLACEMENTS])
     if export is not None:
         _write_export(library, opened, request or 0, export)
         return
@@ -118,17 +119,21 @@ def command(
 
     def say_where(server: str) -> None:
         address = f"{server}/{token}/{page}"
-        if is_child:
-            write(f"{address}\n")
-            # What a browser prints must not fill a pipe that nobody reads.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        else:
-            note(f"showing {_shown(library)} at {address} (Ctrl-C ends it)")
+        _tell(address, _shown(library), is_child=is_child)
         if not no_open:
             # In a thread: a browser may take its time, and asks for the page meanwhile.
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
     _serve(application, port, say_where, is_child=is_child)
+
+
+def _tell(address: str, shown: str, *, is_child: bool) -> None:
+    if not is_child:
+        note(f"showing {shown} at {address} (Ctrl-C ends it)")
+        return
+    write(f"{address}\n")
+    # What a browser prints must not fill a pipe that nobody reads.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _shown(library: SessionLibrary) -> str:
@@ -230,7 +235,7 @@ def _profile(name: str, budget: str) -> Profile:
 
 def _sources(
     ctx: click.Context, names: Sequence[str], format_: str | None
-) -> tuple[list[Store], RecordedSessions, list[str]]:
+) -> tuple[list[StorePlace], RecordedSessions, list[str]]:
     """Where the sessions are, and the ids of those that were named."""
     sources = [RecordingInput(name) for name in names]
     places = [source.file or _agent_folder(source.recording) for source in sources]
@@ -241,16 +246,21 @@ def _sources(
     logs = [source.recording for source, place in zip(sources, places, strict=True) if place is None]
     if not logs and any(places):
         return [], recorded, opened
-    store = _read_only(ctx)
-    for name in logs:
-        try:
-            opened.append(Log.open(store, name).id)
-        except NotFound:
-            raise InputError(
-                f"`{name}` is neither a file, a folder nor the id of a log",
-                hint="check the path; `holdfast logs` lists the logs in the store",
-            ) from None
-    return [store], recorded, opened
+    place = _store_place(ctx)
+    opened += [_log_id(place.store(), name) for name in logs]
+    if place.store() is None:
+        note(f"there is no store at `{place.path}` yet: its sessions appear as soon as an agent makes one")
+    return [place], recorded, opened
+
+
+def _log_id(store: Store | None, name: str) -> str:
+    with suppress(NotFound):
+        if store is not None:
+            return Log.open(store, name).id
+    raise InputError(
+        f"`{name}` is neither a file, a folder nor the id of a log",
+        hint="check the path; `holdfast logs` lists the logs in the store",
+    )
 
 
 def _agent_folder(name: str) -> Path | None:
@@ -272,10 +282,11 @@ def _check_named(recorded: RecordedSessions, places: Sequence[Path]) -> None:
             recorded.check(place)
 
 
-def _read_only(ctx: click.Context) -> Store:
-    place = store_path(ctx)
-    if not place.exists():
-        note(f"there is no store at `{place}` yet: start the viewer again when there is one")
-        return MemoryStore()
-    store: Store = ctx.with_resource(ReadOnlyStore(place))
-    return store
+def _store_place(ctx: click.Context) -> StorePlace:
+    path = store_path(ctx)
+    if path.exists():
+        # One that cannot be read is said at once.
+        ReadOnlyStore(path).close()
+    place = StorePlace(path)
+    ctx.call_on_close(place.close)
+    return place

@@ -6,7 +6,7 @@ Rule: reads only. A history is made when it is first asked for; the last few are
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from holdfast.errors import InputError, NotFound
@@ -17,7 +17,6 @@ from holdfast.models.catalogue import ModelLookup
 from holdfast.recall import whole_text
 from holdfast.store import MemoryStore
 from holdfast.store.protocol import LogInfo, Store
-from holdfast.store.read_only import ReadOnlyStore
 from holdfast.viewer.figures import FollowedFigures, SessionFigures
 from holdfast.viewer.followed_history import FollowedHistory
 from holdfast.viewer.history import RequestHistory
@@ -25,6 +24,7 @@ from holdfast.viewer.history_plan import HistoryChoice, HistoryPlan, ProfileLoad
 from holdfast.viewer.listed_session import ListedSession
 from holdfast.viewer.money import fixed_prices, money_of
 from holdfast.viewer.recorded_sessions import RecordedSessions, Stamp
+from holdfast.viewer.store_place import StorePlace
 from holdfast.views import path
 
 KEPT = 6
@@ -38,27 +38,29 @@ LONG = 2_000
 class SessionLibrary:
     def __init__(
         self,
-        stores: Sequence[Store],
+        stores: Sequence[Store | StorePlace],
         lookup: ModelLookup,
         load_profile: ProfileLoader,
         recorded: RecordedSessions | None = None,
         hidden: Collection[str] = (),
     ) -> None:
         """`hidden` are ids of logs that are no sessions, and not listed."""
-        self._stores = stores
+        self._sources = stores
         self.recorded = recorded or RecordedSessions(())
         self._hidden = hidden
         self._lookup = lookup
         self._load_profile = load_profile
         self._histories: OrderedDict[tuple[Log, HistoryChoice], FollowedHistory] = OrderedDict()
-        self._opened: dict[str, Log] = {}
-        self._figures: dict[str, FollowedFigures] = {}
+        self._opened: dict[tuple[Store, str], Log] = {}
+        self._figures: dict[Log, FollowedFigures] = {}
         self._recorded_figures: dict[str, tuple[Stamp, SessionFigures]] = {}
         self._lock = threading.Lock()
 
     def rows(self) -> list[ListedSession]:
         """All sessions, the most recently used first."""
-        stored = (info for store in self._stores for info in store.logs() if info.head.id not in self._hidden)
+        stored = (
+            info for store in self._stores() for info in store.logs() if info.head.id not in self._hidden
+        )
         return sorted(
             [*map(_row, stored), *self.recorded.rows()],
             key=lambda row: row.last_at or row.at or 0.0,
@@ -68,11 +70,11 @@ class SessionLibrary:
     @property
     def is_live(self) -> bool:
         """Whether another process may add to it; what was read into memory stays as it is."""
-        return any(isinstance(store, ReadOnlyStore) for store in self._stores)
+        return any(isinstance(source, StorePlace) for source in self._sources)
 
-    def state(self) -> tuple[int, ...]:
+    def state(self) -> tuple[tuple[int, int], ...]:
         """Differs once another process has changed a store."""
-        return tuple(store.data_version() for store in self._stores if isinstance(store, ReadOnlyStore))
+        return tuple(source.state() for source in self._sources if isinstance(source, StorePlace))
 
     def row(self, id_: str) -> ListedSession:
         log = self._stored_log(id_)
@@ -83,7 +85,7 @@ class SessionLibrary:
         if log is None:
             return self._figures_of_recording(id_)
         with self._lock:
-            followed = self._figures.setdefault(log.id, FollowedFigures(log, self._lookup))
+            followed = self._figures.setdefault(log, FollowedFigures(log, self._lookup))
         return followed.current()
 
     def _figures_of_recording(self, id_: str) -> SessionFigures:
@@ -154,12 +156,20 @@ class SessionLibrary:
         return self._stored_log(id_) or self.recorded.log(id_)
 
     def _stored_log(self, id_: str) -> Log | None:
-        for store in self._stores:
+        for store in self._stores():
             with suppress(NotFound):
                 store.info(id_)
                 # Opening looks through all ids for one that begins so: once is enough.
-                return self._opened.get(id_) or self._opened.setdefault(id_, Log.open(store, id_))
+                key = (store, id_)
+                return self._opened.get(key) or self._opened.setdefault(key, Log.open(store, id_))
         return None
+
+    def _stores(self) -> Iterator[Store]:
+        """Those that are there now."""
+        for source in self._sources:
+            store = source.store() if isinstance(source, StorePlace) else source
+            if store is not None:
+                yield store
 
     def plan(self, id_: str, shown: str = "recorded", profile: str = "", budget: str = "") -> HistoryPlan:
         """What a history would be made of, so that it can also be made elsewhere."""

@@ -78,7 +78,7 @@ class LiveSessions:
         await send({"type": "http.response.body", "body": b""})
 
     async def _keep_watch(self) -> None:
-        state: tuple[int, ...] | None = None
+        state: object = None
         while self._pages and not self._is_ended:
             # A store that is busy is asked again.
             with suppress(HoldfastError):
