@@ -18,7 +18,10 @@ HOSTILE = (
     "<svg onload=\"document.title='owned'\"></svg></pre><iframe src='http://127.0.0.1:9/'></iframe>"
     "<a href='javascript:document.title=1'>x</a>{{7*7}}</script><script>document.title='owned'</script>"
     "<!-- <script>\u2028document.title='owned'\u2029\u202e\u2066reversed\0 &lt;b&gt; ]]> ${document.title='owned'}"
+    "\u200b\U000e0069\U000e0067\ufeff"
 )
+UNSEEN = "\0\u200b\u2028\u2029\u202e\u2066\ufeff\U000e0067\U000e0069"
+"""Its characters without a shape, and those that turn others around."""
 
 
 def long_work(steps: int = 40, rounds: int = 4):

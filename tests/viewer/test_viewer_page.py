@@ -10,6 +10,7 @@ from view_history import made_up_log
 from holdfast.store import MemoryStore
 from viewer.conftest import viewer
 from viewer.session_samples import HOSTILE, hostile_work, keep, long_work
+from viewer.session_samples import UNSEEN as UNSEEN_SIGNS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
 expect = playwright.expect
@@ -20,7 +21,8 @@ UNSEEN = """() => {
   const texts = (node) => [...node.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ data }) => data);
   const words = [...document.body.querySelectorAll('*')].flatMap((node) => [
     ...(node.closest('pre, script') ? [] : texts(node)), ...[...node.attributes].map(({ value }) => value)]);
-  return [document.title, ...words].filter((one) => /[\\0\\u202a-\\u202e\\u2066-\\u2069]/.test(one));
+  const unseen = /[\\0\\u200b\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\u{e0000}-\\u{e007f}]/u;
+  return [document.title, ...words].filter((one) => unseen.test(one));
 }"""
 """Texts with characters that have no shape or turn others around, but for whole texts."""
 
@@ -231,15 +233,19 @@ def test_nothing_is_wider_than_the_page(browser, width):
 def test_a_log_full_of_markup_stays_text(browser):
     with opened(browser, hostile_work()) as (page, _):
         choose_session(page)
-        expect(page.locator("#title")).to_contain_text("<script>document.title='owned'</script>")
-        expect(page.locator("#title")).to_contain_text("⟨U+202E⟩⟨U+2066⟩reversed⟨U+0000⟩")
+        title = "".join(f"⟨U+{ord(sign):04X}⟩" if sign in UNSEEN_SIGNS else sign for sign in HOSTILE)
+        expect(page.locator("#title")).to_have_text(title)
+        assert page.title() == f"{title} · Holdfast view"
         for at in range(page.locator(".block").count()):
             page.locator(f"#block-{at}").click()
             expect(page.locator("#seen")).to_contain_text("<script>document.title='owned'</script>")
         assert page.locator("main script, main img, main iframe, main svg").count() == 0
-        assert page.title().endswith(" · Holdfast view")
+        assert page.title() == f"{title} · Holdfast view"
         assert page.evaluate(UNSEEN) == []
         assert "\u202e" in page.locator("#seen").text_content()
+        expect(page.locator("#unseen")).to_contain_text("9 characters of this text cannot be seen")
+        expect(page.locator("#unseen")).to_contain_text("U+202E")
+        expect(page.locator("#unseen")).to_contain_text("U+E0069")
         for name in ("compare", "memory", "money"):
             page.locator(f"#tab-{name}").click()
             expect(page.locator(f"#panel-{name}")).to_be_visible()
@@ -269,6 +275,16 @@ def test_the_policy_of_the_page_lets_nothing_become_script(browser, attempt):
             page.evaluate(f"(markup) => {{ {attempt}; }}", HOSTILE)
         assert page.title() == "Holdfast view"
         page.close()
+
+
+def test_a_request_that_is_not_there_is_said_and_the_last_is_shown(browser):
+    with opened(browser, long_work()) as (page, log):
+        page.goto(f"{page.url.partition('#')[0]}#/{log}/9999")
+        words = "There is no request 9,999, this is the last. Request 40 of 40"
+        expect(page.locator("#now")).to_contain_text(words)
+        page.locator("#timeline").focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#now")).to_have_text(re.compile("^Request 39 of 40"))
 
 
 def test_an_error_is_a_sentence_on_the_page(browser):

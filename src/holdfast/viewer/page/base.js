@@ -1,9 +1,17 @@
 "use strict";
 // What all parts of the page share.
 const when = (at) => at ? new Date(at * 1000).toLocaleString() : "";
-// Characters that have no shape, or turn around what follows them, stand there by their number. Only a whole text, in a `pre`, keeps them.
-const visible = (words) => String(words).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
-  (sign) => `⟨U+${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+// Characters that have no shape, or turn around what follows them, stand there by their number. Only a whole text, in a `pre`, keeps them. Tabs, line
+// ends and what holds together an emoji or the letters of a word are none.
+const UNSEEN = /(?![\t\n\u200c\u200d\ufe00-\ufe0f])[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
+const numberOf = (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+const visible = (words) => String(words).replace(UNSEEN, (sign) => `⟨${numberOf(sign)}⟩`);
+const unseenWords = (text) => {
+  const found = text.match(UNSEEN) || [], kinds = [...new Set(found)];
+  if (!found.length) return "";
+  return `${found.length === 1 ? "A character" : `${grouped(found.length)} characters`} of this text cannot be seen, or can turn others around: `
+    + `${kinds.slice(0, 10).map(numberOf).join(", ")}${kinds.length > 10 ? " and others" : ""}.`;
+};
 const make = (name, words = "", kind = "") => {
   const node = document.createElement(name);
   node.textContent = visible(words);

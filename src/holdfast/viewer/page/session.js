@@ -1,7 +1,7 @@
 "use strict";
 // A session: what is shown of it, the chosen request, and the panel below the timeline.
 // `at` is the place of the chosen request, from 0; `choice` the query for what is shown; `panel` what is below the timeline.
-const current = { id: "", data: null, at: 0, choice: "", panel: "window" };
+const current = { id: "", data: null, at: 0, choice: "", panel: "window", missing: 0 };
 const timeline = new Timeline(one("#canvas"), (place) => guarded(go)(place));
 const count = () => current.data.tokens.length;
 const askSession = (path) => ask(`sessions/${encodeURIComponent(current.id)}/${path}`);
@@ -74,7 +74,7 @@ const showSession = async (wanted, number, panel) => {
   one("#session").hidden = false;
   current.panel = panel || current.panel;
   current.at = number ? number - 1 : count() - 1;
-  await go(current.at);
+  await go(current.at, number > count() ? number : 0);
 };
 // A choice counts once its timeline is there: one that is refused changes nothing.
 let loading = 0;
@@ -107,8 +107,10 @@ const showTimeline = (data) => {
 const LAYERS = { tools: "tools", system: "system", rules: "rules and context", summary: "summary", notes: "notes", steps: "kept steps",
   round: "current round", tail: "tail", cached: "faded: from the cache" };
 
-const go = async (place) => {
+// `missing` is the number that was asked for where there is no such request.
+const go = async (place, missing = 0) => {
   if (!count()) return;
+  current.missing = missing;
   current.at = Math.min(Math.max(place, 0), count() - 1);
   one("#follow").checked = current.at === count() - 1;
   sayChosen();
@@ -117,10 +119,10 @@ const go = async (place) => {
 const sayChosen = () => {
   const { data, at } = current;
   const cached = data.tokens[at] ? Math.round(data.cached[at] / data.tokens[at] * 100) : 0;
-  const words = `Request ${grouped(at + 1)} of ${grouped(count())}, step ${data.step[at]}: ${grouped(data.tokens[at])} tokens, `
+  const words = `${current.missing ? `There is no request ${grouped(current.missing)}, this is the last. ` : ""}Request ${grouped(at + 1)} of ${grouped(count())}, step ${data.step[at]}: ${grouped(data.tokens[at])} tokens, `
     + `${data.is_reported[at] ? `${grouped(data.reported[at])} by the provider's count, ${cached}% of them from the cache` : `${cached}% from the cache by estimate`}, ${dollars(data.dollars[at])}`
     + `${data.removed[at] ? `, sent ${grouped(data.removed[at])} tokens shorter than shown` : ""}`
-    + `${data.models[data.model[at]] ? `, ${visible(data.models[data.model[at]])}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
+    + `${data.models[data.model[at]] ? `, ${visible(clip(data.models[data.model[at]], 60))}` : ""}${data.at[at] ? `, ${when(data.at[at])}` : ""}`;
   // A screen reader would say the same again.
   if (one("#now").textContent !== words) one("#now").textContent = words;
   timeline.select(at, words);

@@ -48,7 +48,11 @@ const showRefused = ({ total, files }) => {
   one("#refused").hidden = !total;
   one("#refused summary").textContent = `${grouped(total)} ${total === 1 ? "file is" : "files are"} not shown`;
   const more = total - files.length;
-  one("#refused ul").replaceChildren(...files.map((file) => make("li", `${file.place}: ${file.why}`)), ...(more ? [make("li", `and ${grouped(more)} more`)] : []));
+  one("#refused ul").replaceChildren(...files.map((file) => {
+    const item = make("li");
+    item.append(make("bdi", file.place), `: ${visible(file.why)}`);
+    return item;
+  }), ...(more ? [make("li", `and ${grouped(more)} more`)] : []));
 };
 
 const isSought = (row) => one("#search").value.toLowerCase().split(/\s+/).every((word) => row.text.includes(word) || modelOf(row).toLowerCase().includes(word));
@@ -110,7 +114,9 @@ const listLine = (row) => {
   const link = make("a", clip(titleOf(session), 160));
   link.href = `#/${encodeURIComponent(session.id)}`;
   const where = session.is_several ? "a file with several sessions" : session.place || session.id;
-  first.append(link, make("small", [clip(where, 120), session.size ? bytes(session.size) : ""].filter(Boolean).join(" · ")));
+  const about = make("small");
+  about.append(make("bdi", clip(where, 120)), session.size ? ` · ${bytes(session.size)}` : "");
+  first.append(link, about);
   line.append(first, cell("agent"), cell("model"), ...["steps", "tokens", "dollars", "from cache", "folds"].map((name) => cell(name, "", "n")), cell("last activity", "", "when"));
   fill(line, row);
   return line;

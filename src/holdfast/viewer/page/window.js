@@ -86,6 +86,7 @@ const read = async () => {
   if (id !== current.id || at !== current.at || choice !== current.choice || blocks[chosen]?.at !== block.at) return;
   const about = [found.tool, found.step && `step ${found.step}`, levelOf(found, found.cuts.length), `${grouped(found.tokens)} tokens`].filter(Boolean).join(", ");
   one("#reading-title").textContent = visible(`${found.kind}: ${about}`);
+  one("#unseen").textContent = unseenWords(found.seen);
   fillText(one("#seen"), found.seen);
   fillText(one("#original"), found.original || "");
   one("#beside").hidden = found.original === null;
