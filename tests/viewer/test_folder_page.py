@@ -1,5 +1,6 @@
 """The list of sessions in a real browser: other agents' folders, sorting, thousands of rows, unreadable files."""
 
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -63,6 +64,22 @@ def test_sessions_of_every_agent_are_listed_with_figures_and_opened(browser, tmp
         expect(page.locator("#rows .block").first).to_be_visible()
         page.go_back()
         expect(page.locator("#list tbody tr")).to_have_count(1)
+
+
+def test_a_damaged_file_says_what_is_missing(browser, tmp_path):
+    folder = make_home(tmp_path)["pi"]
+    (file,) = folder.rglob("*.jsonl")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: whole.rindex(b"{") + 9])
+    with opened(browser, folder) as page:
+        page.locator("#list a").click()
+        expect(page.locator("#unread summary")).to_have_text(
+            re.compile(r"^Import: line \d+, the last one, is torn and was left out")
+        )
+        file.write_bytes(whole)
+        page.reload()
+        expect(page.locator("#rows .block").first).to_be_visible()
+        expect(page.locator("#unread")).not_to_contain_text("torn")
 
 
 def test_the_list_is_sorted_by_mouse_and_by_keyboard(browser, tmp_path):

@@ -54,6 +54,7 @@ def timeline_of(history: RequestHistory, first: int = 0) -> Json:
         "basis": history.basis,
         "shown": SHOWN[history.basis],
         "remark": " ".join(filter(None, (history.remark, _shortened_words(history)))),
+        "unread": history.unread[:MOST_BLOCKS],
         "profile": "" if history.basis == "list" else history.profile.name,
         "budget": 0 if history.basis == "list" else history.profile.window,
         "kinds": LAYER_KINDS,

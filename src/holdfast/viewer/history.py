@@ -10,6 +10,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from holdfast.events import (
+    UNREAD,
     AssistantReplied,
     BoundarySeen,
     Compacted,
@@ -84,6 +85,8 @@ class RequestHistory:
         self.profile = profile
         self.requests: list[SentRequest] = []
         self.side_requests: list[SideRequest] = []
+        self.unread: list[str] = []
+        """What an import repaired or left out, in sentences."""
         self._counter = counter
         self._lookup = lookup
         self._walk: PackWalk | ClientListWalk = (
@@ -114,6 +117,8 @@ class RequestHistory:
             self._add_usage(event)
         elif isinstance(event, Noted) and event.kind == REQUEST:
             self._add_account(event)
+        elif isinstance(event, Noted) and event.kind == UNREAD:
+            self.unread.append(event.text)
         else:
             self._marks += marks_of(event)
         self._walk.add(entry)

@@ -125,6 +125,7 @@ const addColumns = (data, part) => {
   for (const name of COLUMNS) extend(data[name], part[name]);
   data.layers.forEach((layer, at) => extend(layer, part.layers[at]));
   data.models = part.models;
+  sayUnread(part.unread);
   // In place, as the columns: the timeline shares them.
   while (data.marks.length && data.marks.at(-1)[0] > part.first) data.marks.pop();
   data.marks.push(...part.marks);

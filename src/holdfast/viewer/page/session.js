@@ -95,6 +95,7 @@ const sayLoaded = () => {
 const showTimeline = (data) => {
   current.data = data;
   one("#shown").textContent = `This is ${data.shown}${data.profile ? ` (profile ${data.profile}, budget ${short(data.budget)})` : ""}.${data.remark ? ` ${data.remark}` : ""}`;
+  sayUnread(data.unread);
   for (const name of ["profile", "budget"]) one("#choice").elements[name].disabled = data.basis === "list";
   sayLoaded();
   one("#legend").replaceChildren(...[...data.kinds, "cached"].map((kind) => {
@@ -103,6 +104,12 @@ const showTimeline = (data) => {
     return item;
   }), make("li", "▼ fold  ■ compaction  ✕ overflow  ! error  ↶ rewind  ? shrunk"));
   timeline.show(data);
+};
+// What is damaged comes first, so it is said without opening the list.
+const sayUnread = ([first, ...others]) => {
+  one("#unread").hidden = !first;
+  one("#unread summary").textContent = visible(`Import: ${first}${others.length ? `; and ${grouped(others.length)} more` : ""}`);
+  one("#unread ul").replaceChildren(...others.map((words) => make("li", words)));
 };
 const LAYERS = { tools: "tools", system: "system", rules: "rules and context", summary: "summary", notes: "notes", steps: "kept steps",
   round: "current round", tail: "tail", cached: "faded: from the cache" };
