@@ -95,6 +95,15 @@ def test_a_file_of_a_folder_with_several_recordings_is_one_row_until_it_is_opene
     assert [sessions.log(row.id).info.head.title for row in inside] == ["Fix the parser", "Another thing"]
 
 
+def test_a_line_that_begins_with_a_long_text_has_its_title_and_agent(tmp_path):
+    write_lines(tmp_path / "two.jsonl", [{**value, "system": "s" * 200_000} for value in TWO])
+    sessions = RecordedSessions([tmp_path / "two.jsonl"])
+    assert {(row.title, row.source) for row in sessions.rows()} == {
+        ("Fix the parser", "neutral"),
+        ("Another thing", "neutral"),
+    }
+
+
 def test_a_line_that_is_longer_than_a_look_is_found_to_be_alone(tmp_path):
     write_lines(tmp_path / "a.json", [{**NEUTRAL, "tools": [{"name": "x", "description": "d" * (1 << 21)}]}])
     sessions = RecordedSessions([tmp_path], "neutral")

@@ -33,6 +33,9 @@ class FirstLook(Struct, frozen=True):
     is_one: bool
 
 
+NOTHING = FirstLook("", "", "", is_one=True)
+
+
 def look_at_file(file: RecordingFile, format: str | None = None) -> FirstLook:  # noqa: A002
     """Raises InputError for what is no recording."""
     for size in BEGINNINGS[:-1]:
@@ -43,6 +46,17 @@ def look_at_file(file: RecordingFile, format: str | None = None) -> FirstLook:  
                 return look
     raw = file.beginning(BEGINNINGS[-1])
     return look_at(raw, file.name, format, is_whole=len(raw) < BEGINNINGS[-1])
+
+
+def look_at_line(line: bytes, name: str, format: str | None = None) -> FirstLook:  # noqa: A002
+    """The look at one line of a file that has many recordings, only as far into it as a title needs."""
+    look = NOTHING
+    for size in BEGINNINGS:
+        with suppress(InputError):
+            look = look_at(line[:size], name, format)
+        if look.title or len(line) <= size:
+            break
+    return look
 
 
 def look_at(raw: bytes, name: str, format: str | None = None, *, is_whole: bool = False) -> FirstLook:  # noqa: A002

@@ -19,7 +19,7 @@ from holdfast.events import Recording
 from holdfast.ids import text_id
 from holdfast.log import Log
 from holdfast.recordings import opencode
-from holdfast.recordings.first_look import FirstLook, look_at, look_at_file
+from holdfast.recordings.first_look import look_at_file, look_at_line
 from holdfast.recordings.folders import FolderFile, folder_files
 from holdfast.recordings.json_lines import RecordingFile
 from holdfast.recordings.opencode_database import is_database, read_session, session_titles
@@ -29,10 +29,6 @@ from holdfast.viewer.listed_session import ListedSession
 
 KEPT = 4
 """Sessions that are kept in memory."""
-
-LOOKED_AT = 1 << 16
-"""Bytes of a line that its row is made from."""
-NOTHING = FirstLook("", "", "", is_one=True)
 
 Stamp = tuple[float, ...]
 """Size and time of a file; it changes when the file does."""
@@ -179,9 +175,7 @@ class RecordedSessions:
         return [self._listed(path, "", title, look.format, file.changed, **known)]
 
     def _line_row(self, path: Path, stamp: Stamp, lazy: LazyRecording) -> ListedSession:
-        look = NOTHING
-        with suppress(InputError):
-            look = look_at(lazy.line[:LOOKED_AT], path.name, self._format)
+        look = look_at_line(lazy.line, path.name, self._format)
         known = {"model": look.model, "place": lazy.id, "size": lazy.size}
         return self._listed(path, lazy.id, look.title, look.format, stamp[1], **known)
 
