@@ -135,6 +135,15 @@ def test_a_what_if_runs_to_its_end_and_opens_in_the_timeline(browser):
         expect(rows.nth(0)).to_contain_text("reported by the provider for 40 of them")
         dollars = rows.nth(2).locator("[data-name=dollars]").text_content()
         assert dollars.startswith("$")
+        expect(page.locator("#what-if-rows").get_by_role("button", name="Cancel")).to_have_count(
+            0, timeout=LONG
+        )
+        for budget, profile, words in (
+            ("16k", "", "This was replayed before."),
+            ("x", "", "default, x: failed."),
+        ):
+            replay(page, budget, profile)
+            expect(page.locator("#what-if-state")).to_have_text(words)
         run.click()
         expect(page.locator("#shown")).to_contain_text("nothing of it was sent (profile code, budget 16k)")
         expect(page.locator("#money-told")).to_contain_text("Nothing of it was sent")

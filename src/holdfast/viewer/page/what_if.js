@@ -107,6 +107,13 @@ const openRun = (row) => {
 one("#what-if").addEventListener("submit", (event) => {
   event.preventDefault();
   const query = new URLSearchParams(new FormData(one("#what-if")));
-  whatIfState("Replaying…");
-  guarded(() => askRuns(`/start?${query}`))();
+  const known = new Set(whatIf.rows.map(({ id }) => id)), words = "Replaying…";
+  whatIfState(words);
+  guarded(async () => {
+    await askRuns(`/start?${query}`);
+    // Unless it is under way, or something else was said.
+    if (one("#what-if-state").textContent !== words || whatIf.rows.some(isUnderWay)) return;
+    const started = whatIf.rows.find(({ id }) => !known.has(id));
+    whatIfState(started ? `${runName(started)}: ${started.state}.` : "This was replayed before.");
+  })();
 });
