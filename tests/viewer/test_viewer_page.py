@@ -147,6 +147,17 @@ def test_every_block_says_whether_it_came_from_the_cache(browser):
         )
 
 
+def test_a_session_is_opened_and_left_by_keyboard(browser):
+    with opened(browser, long_work()) as (page, _):
+        page.locator("#list a").first.press("Enter")
+        expect(page.get_by_role("heading", level=1, name="Make the parser faster")).to_be_focused()
+        expect(page.locator("#rows .block").first).to_be_visible()
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("radio", name="as recorded")).to_be_focused()
+        page.go_back()
+        expect(page.get_by_role("heading", level=1, name="Sessions")).to_be_focused()
+
+
 def test_the_skip_link_stays_in_the_session(browser):
     with opened(browser, long_work()) as (page, _):
         choose_session(page)
