@@ -84,6 +84,20 @@ def test_a_cut_of_a_preview_is_beside_its_original(visit):
         expect(page.locator("#original")).to_have_text(original)
 
 
+def test_the_prices_that_were_chosen_are_those_of_the_export(visit):
+    choice, other = (
+        ExportChoice(panel="money"),
+        ExportChoice(panel="money", prices="anthropic/claude-haiku-4-5"),
+    )
+    with visit(long_work(), choice) as page:
+        recorded = page.locator("#money-table .sum td").last.text_content()
+        expect(page.locator("#money-state")).to_have_text("")
+    with visit(long_work(), other) as page:
+        expect(page.locator("#money-state")).to_have_text("At the prices of anthropic/claude-haiku-4-5.")
+        cheaper = page.locator("#money-table .sum td").last.text_content()
+    assert float(cheaper[1:]) == pytest.approx(float(recorded[1:]) / 5, rel=0.05)
+
+
 def test_what_was_left_out_is_said_where_it_is_missed(visit):
     with visit(long_work(60), ExportChoice(request=60, compared=2, panel="compare"), most=120_000) as page:
         expect(page.locator("#compare-state")).to_contain_text("Request 2")

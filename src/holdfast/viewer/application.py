@@ -166,8 +166,8 @@ class ViewerApplication:
                 request, compared = (
                     _number(query.get(name, "0"), 0, 10**8) for name in ("request", "compared")
                 )
-                choice = ExportChoice(request, compared, query.get("panel", ""), **_choice(query))
-                return export_view(library, id_, choice)
+                rest = {name: query.get(name, "") for name in ("panel", "prices")}
+                return export_view(library, id_, ExportChoice(request, compared, **rest, **_choice(query)))
             case ["api", "models"]:
                 return [{"name": m.name, "words": price_words(m.price)} for m in self._models if m.price]
             case ["api", "sessions", id_, "money"]:

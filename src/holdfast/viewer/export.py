@@ -42,7 +42,8 @@ class ExportedView(Struct, frozen=True):
 
 class ExportChoice(Struct, frozen=True):
     """What the page shows: a request, 0 for the last; the one that it is compared with, 0 for the one before; and
-    the panel that is open. `shown`, `profile` and `budget` are those of `SessionLibrary.history`."""
+    the panel that is open. `shown`, `profile` and `budget` are those of `SessionLibrary.history`, `prices` those of
+    its `money`."""
 
     request: int = 0
     compared: int = 0
@@ -50,6 +51,7 @@ class ExportChoice(Struct, frozen=True):
     shown: str = "recorded"
     profile: str = ""
     budget: str = ""
+    prices: str = ""
 
 
 def export_view(
@@ -65,10 +67,16 @@ def export_view(
             raise InputError(
                 f"there is no request {grouped(wanted)} to export", hint=f"the session has {grouped(count)}"
             )
-    session = _SessionAnswers(redacted, id_, history, most)
+    session = _SessionAnswers(redacted, id_, history, choice.prices, most)
     if number:
         session.add_around(number, compared)
-    chosen = {"id": id_, "request": number, "compared": compared, "panel": choice.panel}
+    chosen = {
+        "id": id_,
+        "request": number,
+        "compared": compared,
+        "panel": choice.panel,
+        "prices": choice.prices,
+    }
     about = session.about(number)
     page = _page({**session.kept.value(), **chosen, "about": about})
     size = f"{max(len(page.encode()) / 1e6, 0.1):.1f} MB"
@@ -78,7 +86,9 @@ def export_view(
 class _SessionAnswers:
     """The answers about one session, the most important first."""
 
-    def __init__(self, library: SessionLibrary, id_: str, history: RequestHistory, most: int) -> None:
+    def __init__(
+        self, library: SessionLibrary, id_: str, history: RequestHistory, prices: str, most: int
+    ) -> None:
         self.kept = KeptAnswers(most)
         self._library, self._id, self._history = library, id_, history
         self._windows: dict[int, None] = {}
@@ -91,7 +101,8 @@ class _SessionAnswers:
         first[f"{session}/figures"] = library.figures(id_)
         # Which history it was tells one page's columns from another's; the same session gives the same bytes.
         timeline = {**timeline_of(history), "history": ""}
-        of_session = {self._path("timeline"): timeline, self._path("money"): library.money_of(id_, history)}
+        money = library.money_of(id_, history, prices)
+        of_session = {self._path("timeline"): timeline, self._path("money"): money}
         self.kept.add({**first, **of_session}, is_bounded=False)
 
     def _path(self, rest: str) -> str:

@@ -38,6 +38,7 @@ if (kept) {
   one("#about").textContent = kept.about;
   one("#about").hidden = false;
   if (!location.hash) history.replaceState(null, "", `#/${encodeURIComponent(kept.id)}/${kept.request}/${kept.panel}`);
+  one("#money-prices").value = kept.prices;
   if (kept.compared && kept.compared !== kept.request - 1) {
     one("#compare-with").elements.with.value = "number";
     one("#compare-number").value = String(kept.compared);
@@ -48,7 +49,7 @@ one("#export").addEventListener("click", guarded(async () => {
   const words = one("#export-state"), other = Math.max(otherRequest()[0], 0);
   words.textContent = "Making the file…";
   try {
-    const found = await askSession(`export?${current.choice}&request=${current.at + 1}&compared=${other}&panel=${current.panel}`);
+    const found = await askSession(`export?${current.choice}&request=${current.at + 1}&compared=${other}&panel=${current.panel}&${withPrices()}`);
     const link = make("a");
     link.href = URL.createObjectURL(new Blob([found.page], { type: "text/html" }));
     link.download = found.name;

@@ -25,7 +25,9 @@ const showMoney = async () => {
     moneyChart.show(money.data);
   }
   const { data } = money;
-  moneyState(data.totals.all === null ? noPrice() : "");
+  // An export has no field that says so.
+  const priced = kept && chosenPrices() ? `At the prices of ${chosenPrices()}.` : "";
+  moneyState(data.totals.all === null ? noPrice() : priced);
   paintMoney(data, current.at);
   one("#money-found").hidden = false;
   moneyChart.select(current.at);
