@@ -72,6 +72,12 @@ def changed_evaluation(files: Sequence[str]) -> Iterator[str]:
         yield f"the evaluation was changed after it was approved: {listed(files)}; the approved one was run"
 
 
+def changed_in_run(files: Sequence[str]) -> Iterator[str]:
+    """Files of the evaluation in the copy, as they are after it."""
+    if files:
+        yield f"the evaluation was changed while it ran: {listed(files)}"
+
+
 def stand_ins(files: Sequence[str]) -> Iterator[str]:
     if files:
         yield f"the evaluation loads what was not approved with it: {listed(files)}"

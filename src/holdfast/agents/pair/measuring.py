@@ -31,6 +31,7 @@ from holdfast.pair.frozen import ApprovedFiles, CannotFreeze, FrozenEvaluation, 
 from holdfast.pair.suspicions import (
     TestCount,
     changed_evaluation,
+    changed_in_run,
     copied_answers,
     fewer_samples,
     fewer_tests,
@@ -121,6 +122,7 @@ class Harness(Struct, frozen=True):
                 *fewer_samples(before, results),
                 *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
                 *changed_evaluation(changed_files(self.layout, frozen)),
+                *changed_in_run([name for name in changed_files(clean, frozen) if name in frozen.files]),
                 *stand_ins(shadowing_files(self.layout, frozen)),
                 *same_outputs(samples),
                 *fewer_tests(tests_before, tests),
@@ -145,6 +147,7 @@ class Harness(Struct, frozen=True):
         command = frozen.plan.command.replace("{iteration}", str(iteration))
         limits = ShellLimits(output_bytes=MOST_OUTPUT)
         with Shell(sandbox=self.sandbox, access="write", hidden=self.hidden, limits=limits) as shell:
+            shell.frozen = tuple(f"{clean.root}/{name}" for name in frozen.files)
             watching = asyncio.create_task(_stop_if_full(shell, clean.root, shell.folder))
             try:
                 job, ending, _ = await shell.run(
