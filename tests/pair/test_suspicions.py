@@ -7,7 +7,6 @@ from holdfast.pair.suspicions import (
     MOST_TESTS,
     SampleRecord,
     TestCount,
-    copied_answers,
     fewer_samples,
     fewer_tests,
     same_outputs,
@@ -89,32 +88,3 @@ def test_one_output_for_all_inputs():
     assert [*same_outputs(records(["x", "x", "x", "x", "y"]))] == []
     assert [*same_outputs(records(["x"] * 3))] == [], "too few to say"
     assert [*same_outputs(records([None] * 9))] == [], "no output is known"
-
-
-ENUMERATED = [SampleRecord(f"case-{n}", {"n": n}, "refund" if n % 2 else "nothing") for n in range(6)]
-
-
-def test_names_of_samples_in_a_component():
-    text = 'TABLE = {"case-1": 1, "case-2": 2}'
-    assert [*copied_answers(ENUMERATED, {"a.py": text})] == [
-        "`a.py` holds names or expected values of samples: `case-1`, `case-2`"
-    ]
-
-
-def test_values_that_only_one_sample_expects():
-    samples = [SampleRecord(f"s{n}", {"n": n}, {"total": 12_340 + n}) for n in range(4)]
-    assert [*copied_answers(samples, {"a.py": "if n == 0: return 12340\nif n == 1: return 12341\n"})] != []
-    assert [*copied_answers(samples, {"a.py": "return 12_000 + 340 + n"})] == []
-
-
-def test_words_that_every_component_has_say_nothing():
-    assert [*copied_answers(ENUMERATED, {"a.py": 'return "refund" if n % 2 else "nothing"'})] == []
-
-
-def test_a_component_that_reads_what_is_expected():
-    (said,) = copied_answers(ENUMERATED, {"a.py": "open('cases.json')"}, ["data/cases.json"])
-    assert said == "`a.py` names what the evaluation expects: `data/cases.json`"
-
-
-def test_a_component_that_reads_a_file_with_a_longer_name():
-    assert [*copied_answers(ENUMERATED, {"a.py": "open('edge_cases.json')"}, ["data/cases.json"])] == []

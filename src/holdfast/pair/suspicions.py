@@ -3,10 +3,7 @@
 Rule: pure, and a sign is no proof. Each is one sentence with names; a person decides what it means.
 """
 
-import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -19,12 +16,8 @@ LEAST_ALIKE = 4
 """From this many samples on, equal outputs say something."""
 MOST_TESTS = 2_000
 """The most tests that are counted."""
-LEAST_TEXT = 8
-"""A shorter expected text may be in a program by chance."""
-LEAST_NUMBER = 1_000
 OUTPUT_KEYS = ("output", "actual", "answer", "result", "decided", "response")
 """Under which of these a result or a trace has what the component gave."""
-_WORDS = re.compile(r"""["'`]([^"'`\n]{3,200})["'`]|(?<![\w.])(\d{4,}(?:\.\d+)?)(?![\w.])""")
 
 
 class TestCount(Struct, frozen=True):
@@ -122,49 +115,6 @@ def same_outputs(samples: Sequence[SampleRecord]) -> Iterator[str]:
         return
     if len({_text(one.output) for one in known}) == 1:
         yield f"all {len(known)} outputs are the same, for {len(inputs)} different inputs"
-
-
-def copied_answers(
-    samples: Sequence[SampleRecord], sources: Mapping[str, str], answers: Collection[str] = ()
-) -> Iterator[str]:
-    """Components that name a file of `answers`, or that hold names of samples or what is expected of one sample
-    only. `sources` are programs by path, without the evaluation and the outputs."""
-    for path, text in sorted(sources.items()):
-        if named := [one for one in answers if _names_file(text, PurePath(one).name)]:
-            yield f"`{path}` names what the evaluation expects: {listed(named)}"
-    counts = Counter(_text(one.expected) for one in samples)
-    marks: dict[str, str] = {}
-    for one in samples:
-        marks[one.name] = one.name
-        if counts[_text(one.expected)] == 1:
-            marks.update((mark, one.name) for mark in _distinctive(one.expected))
-    for path, text in sorted(sources.items()):
-        words = {quoted or number for quoted, number in _WORDS.findall(text)}
-        found = sorted({marks[word] for word in words if word in marks})
-        if len(found) >= min(2, len(samples)) and found:
-            yield f"`{path}` holds names or expected values of samples: {listed(found)}"
-
-
-def _names_file(text: str, name: str) -> bool:
-    """Whether a text has the name of a file, and not only a longer one that ends or begins like it."""
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
-
-
-def _distinctive(expected: Json) -> Iterator[str]:
-    """Values that hardly stand in a program by chance."""
-    match expected:
-        case str() if len(expected) >= LEAST_TEXT:
-            yield expected
-        case bool() | None:
-            return
-        case int() | float() if abs(expected) >= LEAST_NUMBER:
-            yield str(expected)
-        case list():
-            for one in expected:
-                yield from _distinctive(one)
-        case dict():
-            for one in expected.values():
-                yield from _distinctive(one)
 
 
 def _text(value: Json) -> str:

@@ -216,6 +216,31 @@ def test_files_that_cannot_be_read_or_named_do_not_stop_the_pair(pair_run):
     assert pair_run.run([PLAN, DESIGNED], [odd, done()]).reason == "success"
 
 
+@pytest.mark.parametrize(
+    ("command", "sign"),
+    [
+        ("echo \"open('cases.json')\" > vendor/a.py", "`vendor/a.py` names what the evaluation expects"),
+        ("echo \"open('cases.json')\" > tool", "`tool` names what the evaluation expects"),
+        ("echo \"open('cases.json')\" > a.txt; ln -s a.txt a.py", "`a.py` names what the evaluation expects"),
+        ("echo 'x' > ../a.py; ln -s ../a.py a.py", "could not be looked at: `a.py`"),
+        ("head -c 1100000 /dev/zero > a.py", "could not be looked at: `a.py`"),
+        (
+            "echo 'import answers' > a.py; mkdir tests; echo \"open('cases.json')\" > tests/answers.py",
+            "tests/answers",
+        ),
+    ],
+)
+def test_components_are_looked_at_wherever_they_are(pair_run, command, sign):
+    (pair_run.root / "cases.json").write_text('[{"sample": "alpha", "expected": 1}]')
+    (pair_run.root / "evaluate.py").write_text(
+        EVALUATE.replace("    passed", "    name = name['sample']\n    passed")
+    )
+    (pair_run.root / "vendor").mkdir()
+    outcome = pair_run.run([PLAN, DESIGNED], [bash(f"echo alpha > out.txt; {command}"), done()])
+    assert outcome.reason == "ask"
+    assert sign in outcome.sentence
+
+
 def test_tests_with_names_that_are_no_text_are_counted(pair_run):
     odd = bash(r"printf 'alpha beta' > out.txt; echo 'def test_it(): pass' > $'test_\xff.py'")
     assert pair_run.run([PLAN, DESIGNED], [odd, done()]).reason == "success"

@@ -18,13 +18,14 @@ from msgspec.structs import replace
 
 from holdfast.agents.pair.project_state import (
     answer_files,
-    component_sources,
+    component_files,
     count_tests,
     sample_records,
     shadowing_files,
 )
 from holdfast.messages import Json
 from holdfast.pair.clean_copy import CannotCopy, copy_folder, folder_size
+from holdfast.pair.component_signs import copied_answers, reaching_components, unseen_components
 from holdfast.pair.evaluation import IterationResults, UnreadableResults, read_evaluation, with_causes
 from holdfast.pair.folder import PairFolder
 from holdfast.pair.frozen import ApprovedFiles, CannotFreeze, FrozenEvaluation, changed_files
@@ -32,7 +33,6 @@ from holdfast.pair.suspicions import (
     TestCount,
     changed_evaluation,
     changed_in_run,
-    copied_answers,
     fewer_samples,
     fewer_tests,
     same_outputs,
@@ -116,7 +116,7 @@ class Harness(Struct, frozen=True):
                 return read
             results = with_causes(read.results, claimed)
             samples = sample_records(clean, iteration, frozen)
-            sources = component_sources(self.layout, frozen)
+            components = component_files(self.layout, frozen)
             tests = count_tests(self.layout)
             suspicions = (
                 *fewer_samples(before, results),
@@ -126,7 +126,9 @@ class Harness(Struct, frozen=True):
                 *stand_ins(shadowing_files(self.layout, frozen)),
                 *same_outputs(samples),
                 *fewer_tests(tests_before, tests),
-                *copied_answers(samples, sources, answer_files(clean, frozen)),
+                *copied_answers(samples, components, answer_files(clean, frozen)),
+                *reaching_components(components.sources),
+                *unseen_components(components),
             )
             return replace(read, results=replace(results, suspicions=suspicions), tests=tests)
         except (CannotFreeze, CannotCopy) as error:

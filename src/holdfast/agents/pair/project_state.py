@@ -1,17 +1,22 @@
 """What stands in the folder of a pair beside its results: tests, components, samples with their outputs.
 
-Rule: files are only read, links are not followed, and there is a bound on each.
+Rule: files are only read, no link is followed out of the folder, and there is a bound on each.
 """
 
+import contextlib
+import csv
 import os
+import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path, PurePath
 
 import msgspec
 
 from holdfast.messages import Json
+from holdfast.pair.component_signs import ComponentFiles, NamedFiles
 from holdfast.pair.folder import RESULTS, SAMPLES, PairFolder, printable
 from holdfast.pair.frozen import FrozenEvaluation
 from holdfast.pair.suspicions import MOST_TESTS, OUTPUT_KEYS, SampleRecord, TestCount
@@ -22,14 +27,56 @@ TRACES = "execution_traces"
 MOST_FILES, MOST_BYTES = 5_000, 1_000_000
 """The most files that are looked at, and the largest of them."""
 STANDARD = sys.stdlib_module_names - {"test"} | {"sitecustomize", "usercustomize"}
-LEFT_OUT = {".git", "__pycache__", "node_modules", ".venv", "venv", "target", "vendor"}
+NEVER = {".git", "__pycache__"}
+LEFT_OUT = {"node_modules", ".venv", "venv", "target", "vendor"}
+MOST_DATA, MOST_TEXT = 50, 50_000_000
+"""The most files of data that programs name, and characters of all programs."""
+_WORD = re.compile(r"\w+")
+_IMPORT = re.compile(r"^.*\b(?:import|from|require|include|use|exec|open)\b.*$", re.MULTILINE)
 
 
-def component_sources(layout: PairFolder, frozen: FrozenEvaluation) -> dict[str, str]:
-    """Programs that are no tests and no part of the evaluation."""
-    return {
-        name: text for name, text in _programs(layout) if name not in frozen.files and not is_test_file(name)
+def component_files(layout: PairFolder, frozen: FrozenEvaluation) -> ComponentFiles:
+    """Programs that are no part of the evaluation, and the data that they name. Of tests only those that a program
+    imports; installed packages after all else, as far as there is room."""
+    sources, tests, data, unseen = dict[str, str](), dict[str, str](), list[str](), list[str]()
+    size = 0
+    for path in chain(_files(layout), _files(layout, installed=True)):
+        name, family = printable(path), language_family(path)
+        if name in frozen.files or family in ("markup", "data"):
+            data += [path] if family == "data" and name not in frozen.files else []
+            continue
+        if len(sources) >= MOST_FILES or size > MOST_TEXT:
+            unseen += [] if _is_installed(path) else ["what came after many others"]
+            break
+        place = layout.root / path
+        text = _source(_inside(layout, place))
+        if text is None:
+            is_used = place.is_file() and (family or path.endswith(".pyc"))
+            unseen += [name] if is_used else []
+        elif "\0" not in text:
+            size += len(text)
+            (tests if is_test_file(path) else sources)[name] = text
+    imports = {
+        word for text in sources.values() for line in _IMPORT.findall(text) for word in _WORD.findall(line)
     }
+    sources |= {name: text for name, text in tests.items() if PurePath(name).stem in imports}
+    return ComponentFiles(sources, _named_data(layout, data, sources), tuple(unseen))
+
+
+def _inside(layout: PairFolder, place: Path) -> Path:
+    """Where a link leads, if it stays in the folder: what it leads to is run as well."""
+    real = Path(os.path.realpath(place))
+    return real if real.is_relative_to(layout.root) else place
+
+
+def _named_data(layout: PairFolder, paths: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:
+    named = NamedFiles.of(sources.values())
+    texts = ((path, _source(layout.root / path)) for path in paths if path in named)
+    return {printable(path): text for path, text in islice(texts, MOST_DATA) if text is not None}
+
+
+def _is_installed(path: str) -> bool:
+    return not LEFT_OUT.isdisjoint(path.split("/"))
 
 
 def count_tests(layout: PairFolder) -> TestCount:
@@ -86,12 +133,28 @@ def _output(*written: Json) -> Json:
 
 
 def _listed_samples(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Cases in a JSON list, each with a name and what is expected."""
-    rows = _json(path) if path.suffix == ".json" else None
-    for row in rows if isinstance(rows, list) else ():
-        name = (row.get("sample") or row.get("id")) if isinstance(row, dict) else None
-        if isinstance(row, dict) and isinstance(name, str) and "expected" in row:
-            yield name, row
+    """Cases with what is expected: one in a JSON file, or many in a list, in lines or in a table."""
+    for row in _rows(path):
+        if isinstance(row, dict) and "expected" in row:
+            yield str(row.get("sample") or row.get("id") or path.stem), row
+
+
+def _rows(path: Path) -> Iterator[Json]:
+    if path.suffix == ".json":
+        value = _json(path)
+        yield from value if isinstance(value, list) else [value]
+    elif path.suffix in (".jsonl", ".ndjson", ".csv", ".tsv"):
+        lines = (_source(path) or "").splitlines()
+        if path.suffix in (".csv", ".tsv"):
+            table = csv.DictReader(lines, delimiter="\t" if path.suffix == ".tsv" else ",")
+            with contextlib.suppress(csv.Error):
+                yield from (
+                    {key: value for key, value in row.items() if isinstance(key, str)} for row in table
+                )
+            return
+        for line in lines:
+            with contextlib.suppress(msgspec.MsgspecError, RecursionError):
+                yield msgspec.json.decode(line)
 
 
 def _json_files(folder: Path) -> dict[str, dict[str, Json]]:
@@ -115,22 +178,27 @@ def _json(path: Path) -> Json:
 
 def _programs(layout: PairFolder) -> Iterator[tuple[str, str]]:
     """Programs in the folder with their texts, without outputs and what others installed."""
-    seen = 0
+    programs = (path for path in _files(layout) if language_family(path) not in ("", "markup", "data"))
+    for path in islice(programs, MOST_FILES):
+        text = _source(layout.root / path)
+        if text is not None:
+            yield printable(path), text
+
+
+def _files(layout: PairFolder, *, installed: bool = False) -> Iterator[str]:
+    """Paths of files without outputs; either without what others installed, or only that."""
     for folder, folders, files in os.walk(layout.root):
         inner = Path(folder).relative_to(layout.root)
-        folders[:] = [
-            one for one in folders if one not in LEFT_OUT and str(inner / one) != layout.outputs.folder
-        ]
-        for name in sorted(files):
-            path = (inner / name).as_posix()
-            if language_family(path) in ("", "markup", "data"):
-                continue
-            seen += 1
-            if seen > MOST_FILES:
-                return
-            text = _source(layout.root / path)
-            if text is not None:
-                yield printable(path), text
+        is_there = _is_installed(inner.as_posix())
+        folders[:] = sorted(
+            one
+            for one in folders
+            if one not in NEVER
+            and str(inner / one) != layout.outputs.folder
+            and (installed or one not in LEFT_OUT)
+        )
+        if is_there == installed:
+            yield from ((inner / name).as_posix() for name in sorted(files))
 
 
 def _is_readable(path: Path) -> bool:
