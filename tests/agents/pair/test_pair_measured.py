@@ -209,6 +209,52 @@ def test_a_module_that_stands_in_for_one_of_python_is_a_sign(pair_run):
     assert "the evaluation loads what was not approved with it: `json.py`" in outcome.sentence
 
 
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("tests/conftest.py", "python3 -m pytest tests"),
+        ("pytest.ini", "pytest tests"),
+        ("GNUmakefile", "make evaluate"),
+        ("tests/unit/rules/__init__.py", ""),
+        ("tests/__init__.py", "python3 -m tests.unit.run"),
+        ("package.json", "npm run evaluate"),
+    ],
+)
+def test_what_the_evaluation_loads_is_an_input_or_a_sign(pair_run, path, command):
+    folder = pair_run.root / "tests/unit"
+    folder.mkdir(parents=True)
+    (folder / "rules.py").touch()
+    measure = f"{EVALUATION['command']}; false {command}"
+    plan = {"command": measure, "inputs": [*EVALUATION["inputs"], "tests/unit/rules.py"]}
+    script = [built("alpha", "beta"), write(path, "# mine\n", id_="f"), done()]
+    outcome = pair_run.run([PLAN, hand_over("plan.md", design=["plan.md"], evaluation=plan)], script)
+    assert outcome.reason == "ask"
+    assert f"the evaluation loads what was not approved with it: `{path}`" in outcome.sentence
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("evaluate.py", EVALUATION["command"]),
+        ("evaluate.py", "cd . && PYTHONPATH=. uv run python3.12 -B evaluate.py 1"),
+        ("run.sh", "./run.sh {iteration}"),
+        ("later.py", "python3 later.py"),
+        ("tool/__main__.py", "python3 -m tool"),
+        ("conftest.py", "pytest"),
+        ("pyproject.toml", "pytest"),
+    ],
+)
+def test_a_design_names_what_its_evaluation_runs(pair_run, path, command):
+    (pair_run.root / "tool").mkdir()
+    if path not in ("later.py", "evaluate.py"):
+        (pair_run.root / path).write_text("[tool.pytest.ini_options]\n")
+    plan = {"command": command, "inputs": ["cases.json"]}
+    wrong = hand_over("plan.md", design=["plan.md"], evaluation=plan)
+    pair_run.run([PLAN, wrong, DESIGNED], [built("alpha", "beta"), done()])
+    refused = last_results(pair_run.models[0].requests[2])[0]
+    assert f"the evaluation runs `{path}`, which could be changed: name it among its `inputs`" in refused
+
+
 def test_files_that_cannot_be_read_or_named_do_not_stop_the_pair(pair_run):
     odd = bash(
         r"printf 'alpha beta' > out.txt; mkfifo pipe.py tests.json; touch $'test_\xff.py' $'\xff.json'"

@@ -11,10 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.pair.journal import PairJournal
+from holdfast.agents.pair.loaded_files import command_programs, loaded_files
 from holdfast.agents.pair.logs import redacted_names
 from holdfast.agents.pair.measuring import Harness, TurnWork, measurement_file
 from holdfast.agents.pair.project_state import count_tests
-from holdfast.pair.evaluation import IterationResults, UnreadableResults, false_claims, read_evaluation
+from holdfast.pair.evaluation import (
+    IterationResults,
+    UnreadableResults,
+    false_claims,
+    listed,
+    read_evaluation,
+)
 from holdfast.pair.folder import Design, PairFolder, read_design
 from holdfast.pair.frozen import CannotFreeze, FrozenEvaluation, freeze, replaced_files
 from holdfast.pair.handover import OF_DESIGN, Handover, handover_text, paths_in
@@ -95,9 +102,19 @@ class Delivery(Struct, frozen=True):
         if handover.evaluation is None:
             return None, ()
         try:
-            return freeze(self.folder, handover.evaluation), ()
+            evaluation = freeze(self.folder, handover.evaluation)
         except CannotFreeze as error:
             return None, (str(error),)
+        return evaluation, tuple(self._not_frozen(evaluation))
+
+    def _not_frozen(self, evaluation: FrozenEvaluation) -> Iterator[str]:
+        """Files of the evaluation that the role that builds could change. What is loaded is asked for only as long
+        as that role has not worked: afterwards it may be of its making, and is a sign."""
+        files = command_programs(self.folder, evaluation)
+        if not self.journal.state.turns.get(self.journal.pair.roles[1].name):
+            files += loaded_files(self.folder, evaluation)
+        if files:
+            yield f"the evaluation runs {listed(files)}, which could be changed: name it among its `inputs`"
 
     def _misplaced(self, role: Role, handover: Handover) -> Iterator[str]:
         first = self.journal.pair.roles[0]

@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.agents.pair.loaded_files import loaded_files
 from holdfast.agents.pair.project_state import (
     answer_files,
     component_files,
     count_tests,
     sample_records,
-    shadowing_files,
 )
 from holdfast.messages import Json
 from holdfast.pair.clean_copy import CannotCopy, copy_folder, folder_size
@@ -123,7 +123,7 @@ class Harness(Struct, frozen=True):
                 *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
                 *changed_evaluation(changed_files(self.layout, frozen)),
                 *changed_in_run([name for name in changed_files(clean, frozen) if name in frozen.files]),
-                *stand_ins(shadowing_files(self.layout, frozen)),
+                *stand_ins(loaded_files(self.layout, frozen)),
                 *same_outputs(samples),
                 *fewer_tests(tests_before, tests),
                 *copied_answers(samples, components, answer_files(clean, frozen)),

@@ -8,7 +8,6 @@ import csv
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path, PurePath
@@ -26,7 +25,6 @@ from holdfast.review.file_types import is_test_file, language_family
 TRACES = "execution_traces"
 MOST_FILES, MOST_BYTES = 5_000, 1_000_000
 """The most files that are looked at, and the largest of them."""
-STANDARD = sys.stdlib_module_names - {"test"} | {"sitecustomize", "usercustomize"}
 NEVER = {".git", "__pycache__"}
 LEFT_OUT = {"node_modules", ".venv", "venv", "target", "vendor"}
 MOST_DATA, MOST_TEXT = 50, 50_000_000
@@ -110,21 +108,6 @@ def sample_records(clean: PairFolder, iteration: int, frozen: FrozenEvaluation) 
 def answer_files(clean: PairFolder, frozen: FrozenEvaluation) -> list[str]:
     """Inputs of the evaluation that list samples with what is expected."""
     return [path for path in frozen.files if any(_listed_samples(clean.root / path))]
-
-
-def shadowing_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
-    """Files beside the programs of the evaluation that Python loads instead of its own modules, and those that set
-    up pytest."""
-    programs = [PurePath(name).parent for name in frozen.files if name.endswith(".py")]
-    names = {*STANDARD, *(["conftest"] if "pytest" in frozen.plan.command else [])}
-    found = set[str]()
-    for folder in {PurePath(), *programs} if programs or "python" in frozen.plan.command else ():
-        for ending in (".py", ".pyc", ".so", "/__init__.py", "/__init__.pyc"):
-            for path in (layout.root / folder).glob(f"*{ending}"):
-                inner = path.relative_to(layout.root)
-                if inner.relative_to(folder).parts[0].partition(".")[0] in names:
-                    found.add(printable(inner.as_posix()))
-    return sorted(found - {*frozen.files})
 
 
 def _output(*written: Json) -> Json:
