@@ -227,6 +227,15 @@ def test_cost_of_what_has_no_price_is_not_nothing(setup):
     assert "saved" not in text
 
 
+def test_a_server_that_reports_another_name_is_billed_as_what_was_asked(setup):
+    named = ModelReply(parts=(Text("One."),), stop="end", usage=Usage(100_000), model="upstream/other-7b")
+    model = ScriptedModel(named, name="house/large")
+    coding = setup.open(model=model, request_settings=PRICED)
+    say(coding, "One?")
+    assert cells(run(coding, "/cost").text, "`house/large`")[-1] == "$1.00"
+    assert coding.agent.budget.spent.dollars == pytest.approx(1.0)
+
+
 def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(setup):
     coding = setup.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
     say(coding, "One?", "Two?")

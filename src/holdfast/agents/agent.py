@@ -323,12 +323,16 @@ class Agent:
         return fold, pack(self.session.window.view())
 
     def record_reply(self, reply: ModelReply) -> None:
-        self.session.record(AssistantReplied(reply.parts, reply.model, reply.usage, reply.stop))
+        self.session.record(AssistantReplied(reply.parts, self.billed_model(reply), reply.usage, reply.stop))
         self._spend(reply)
+
+    def billed_model(self, reply: ModelReply) -> str:
+        """The model that was asked, since its price counts. Some servers report the name of another, or none."""
+        return reply.model if self.model_entry.is_called(reply.model) else self.model.name
 
     def record_empty_reply(self, reply: ModelReply, purpose: str) -> None:
         """Record only what an empty reply cost: no provider takes an empty message back."""
-        self.session.record(UsageReported(reply.usage or Usage(0), reply.model, purpose))
+        self.session.record(UsageReported(reply.usage or Usage(0), self.billed_model(reply), purpose))
         self._spend(reply)
 
     def _spend(self, reply: ModelReply) -> None:

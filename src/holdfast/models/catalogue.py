@@ -135,6 +135,10 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
         """The provider's own name for it."""
         return self.name.partition("/")[2]
 
+    def is_called(self, reported: str) -> bool:
+        """Whether a provider that reports this name means this model; some add a date."""
+        return bool(reported) and _DATED.sub("", reported) in (self.name, self.model)
+
     @property
     def levels(self) -> tuple[Effort, ...]:
         """The levels of thinking to choose from; none for a model that does not think."""

@@ -46,7 +46,7 @@ async def search_web(agent: Agent, query: str) -> SearchReport:
     except ModelError as error:
         raise ToolError("EXECUTION_ERROR", f"the search failed: {error.message}") from None
     if reply.usage:
-        agent.session.record(UsageReported(reply.usage, reply.model, PURPOSE))
+        agent.session.record(UsageReported(reply.usage, agent.billed_model(reply), PURPOSE))
         agent.budget.add_reply(reply.usage, request_cost(entry, reply.usage))
     pages = tuple((source.url, source.title) for source in reply.sources[:MOST_PAGES])
     # A sentence with citations comes in pieces.
