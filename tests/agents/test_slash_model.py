@@ -44,6 +44,17 @@ def test_a_server_of_ones_own_says_what_it_serves(setup):
         assert run(setup.open(), "/model house/qwen-small").model == "house/qwen-small"
 
 
+def test_a_model_of_ones_own_without_an_address_hides_no_others(setup):
+    with listing(SERVED) as server:
+        config = (
+            f'[models."house/qwen-small"]\nurl = "{server.url}"\n[models."compatible/mine"]\nwindow = 9000\n'
+        )
+        (setup.root / "holdfast.toml").write_text(config)
+        text = run(setup.open(), "/model").text
+    assert "| `house/qwen-small` |" in text
+    assert "compatible/mine" not in text
+
+
 def test_a_model_that_a_server_has_is_taken(setup):
     with listing(SERVED) as server:
         name = f"compatible/qwen-large@{server.url}"

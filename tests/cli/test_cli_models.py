@@ -183,6 +183,13 @@ def test_a_name_that_is_none(name: str, sentence: str, hint: str) -> None:
     assert hint in done.err
 
 
+def test_a_model_of_ones_own_without_an_address_hides_no_others(tmp_path: Path) -> None:
+    (tmp_path / "holdfast.toml").write_text('[models."compatible/mine"]\nwindow = 9000\n')
+    done = holdfast("models")
+    assert done.code == 0
+    assert "anthropic/claude-opus-5-5" in done.text
+
+
 def test_a_file_that_is_wrong_is_named(tmp_path: Path) -> None:
     (tmp_path / "holdfast.toml").write_text('[models."openai/x"]\nwindow = "wide"\n')
     done = holdfast("models")

@@ -19,6 +19,7 @@ from holdfast.models.selection import (
     ResolvedModel,
     create_model,
     model_name,
+    models_with_address,
     resolve_model,
 )
 from holdfast.packing.profile import Profile
@@ -69,7 +70,8 @@ def find_model(name: str, config: Config, env: Mapping[str, str]) -> tuple[Model
     """A model of the catalogue, if it can be asked: for files that name one in passing. They give no address, which
     could be anybody's."""
     catalogue = load_catalogue(config)
-    if name not in catalogue.models or resolve_model(name, catalogue, env).missing(env):
+    chosen = models_with_address([name] if name in catalogue.models else [], catalogue, env)
+    if not chosen or chosen[0].missing(env):
         return None
     return create_model(name, config, env), catalogue.entry(name)
 

@@ -19,7 +19,13 @@ from holdfast.config import load_config
 from holdfast.errors import InputError, suggest
 from holdfast.messages import Json
 from holdfast.models.catalogue import Catalogue, load_catalogue
-from holdfast.models.selection import MODEL_VARIABLE, ResolvedModel, model_name, resolve_model
+from holdfast.models.selection import (
+    MODEL_VARIABLE,
+    ResolvedModel,
+    model_name,
+    models_with_address,
+    resolve_model,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -102,8 +108,9 @@ def _wanted(which: str, catalogue: Catalogue, *, check: bool) -> list[ResolvedMo
         names = [entry.name for entry in catalogue.models.values() if entry.provider == provider]
         if not names and not (catalogue.providers[provider].url or which):
             continue
-        found += [resolve_model(one, catalogue, os.environ) for one in names or [f"{provider}/{ANY}"]]
-    return found
+        found += models_with_address(names or [f"{provider}/{ANY}"], catalogue, os.environ)
+    # One that is asked for by its name is an error instead of an empty list.
+    return found or [resolve_model(f"{which}/{ANY}", catalogue, os.environ)]
 
 
 def _unknown_name(which: str, catalogue: Catalogue) -> InputError:

@@ -7,7 +7,8 @@ file.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Literal
 
@@ -86,6 +87,18 @@ def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> Re
         key="" if provider.key in known or (is_from_file and not entry.takes_key) else provider.key,
         is_key_needed=not elsewhere and not provider.is_local,
     )
+
+
+def models_with_address(
+    names: Iterable[str], catalogue: Catalogue, env: Mapping[str, str]
+) -> list[ResolvedModel]:
+    """What these names mean, without those that only a configuration has and that get their address where a person
+    asks for them: `name@http://…`."""
+    found = []
+    for name in names:
+        with suppress(ConfigError):
+            found.append(resolve_model(name, catalogue, env))
+    return found
 
 
 def create_adapter(resolved: ResolvedModel) -> ProviderAdapter:

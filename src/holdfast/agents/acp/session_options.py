@@ -25,9 +25,7 @@ from holdfast.agents.commands import COMMANDS, listed_commands
 from holdfast.agents.commands.effort import ABOUT
 from holdfast.agents.commands.mode import MODES
 from holdfast.agents.commands.model import project_catalogue
-from holdfast.errors import ConfigError
-from holdfast.models.catalogue import Catalogue
-from holdfast.models.selection import resolve_model
+from holdfast.models.selection import models_with_address
 
 OptionCategory = Literal["mode", "model", "thought_level"]
 """What an option is about, in the protocol's words."""
@@ -59,15 +57,8 @@ def config_options(coding: CodingSession, env: Mapping[str, str]) -> list[Sessio
 def offered_models(coding: CodingSession, env: Mapping[str, str]) -> list[str]:
     """The models of the catalogue whose key is set, and the one in use."""
     catalogue = project_catalogue(coding)
-    usable = {name for name in catalogue.models if _is_usable(name, catalogue, env)}
-    return sorted(usable | {coding.agent.model.name})
-
-
-def _is_usable(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> bool:
-    try:
-        return not resolve_model(name, catalogue, env).missing(env)
-    except ConfigError:  # one without an address
-        return False
+    known = models_with_address(catalogue.models, catalogue, env)
+    return sorted({one.name for one in known if not one.missing(env)} | {coding.agent.model.name})
 
 
 def offered_commands(coding: CodingSession) -> AvailableCommandsUpdate:

@@ -19,7 +19,7 @@ from holdfast.config import load_config
 from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import Catalogue, load_catalogue
-from holdfast.models.selection import ResolvedModel, resolve_model
+from holdfast.models.selection import ResolvedModel, models_with_address, resolve_model
 from holdfast.numbers import grouped
 
 SECONDS = 3.0
@@ -98,7 +98,7 @@ def _offers(catalogue: Catalogue) -> tuple[list[ModelOffer], list[str]]:
     written = {entry.provider for entry in catalogue.models.values()}
     bare = [name for name, provider in catalogue.providers.items() if provider.url and name not in written]
     names = [*catalogue.models, *(f"{name}/{ANY}" for name in bare)]
-    known = [resolve_model(name, catalogue, os.environ) for name in names]
+    known = models_with_address(names, catalogue, os.environ)
     keys = dict.fromkeys(variable for one in known if (variable := one.missing(os.environ)))
     usable = [one for one in known if not one.missing(os.environ)]
     reached = check_availability(usable, os.environ, SECONDS) if usable else {}
