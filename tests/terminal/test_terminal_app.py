@@ -260,6 +260,7 @@ def test_escape_puts_what_is_queued_back_and_sends_nothing(tmp_path):
             await terminal.idle(pilot)
             assert terminal.app.prompt.text == "No, otherwise\nAnd shorter\nhalf"
             assert "queued" not in terminal.text()
+            assert terminal.app.conversation.session.figures().is_partly_priced, "no usage was reported"
             assert len(model.requests) == 1
             model.go.set()
             await pilot.press("enter")

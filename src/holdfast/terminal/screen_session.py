@@ -24,7 +24,7 @@ from holdfast.agents.limits import Spent
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.outcomes import CommandAnswer, End
+from holdfast.agents.outcomes import CommandAnswer, End, Stop
 from holdfast.agents.spending import measure_spending
 from holdfast.effort import Effort
 from holdfast.errors import ConfigError
@@ -252,6 +252,9 @@ class AgentScreenSession:
     def _ended(self, end: End) -> End:
         self._event_view.ended()
         self._used = self._size()
+        if isinstance(end, Stop) and end.reason == "interrupted":
+            # No usage was reported for the reply that was interrupted: what is known is less than what it cost.
+            self._read()
         self._branch = current_branch(self.coding.workspace.roots[0])
         return end
 
