@@ -376,7 +376,11 @@ def test_ctrl_d_leaves_only_an_empty_box(tmp_path):
 
 def test_escape_before_the_first_request_is_not_lost(tmp_path, monkeypatch):
     go_on = threading.Event()
-    monkeypatch.setattr("holdfast.terminal.screen_session.kingfisher_problem", lambda: go_on.wait(60))
+
+    async def load(*_):
+        await asyncio.to_thread(go_on.wait, 60)
+
+    monkeypatch.setattr("holdfast.terminal.screen_session.load_scanner_for", load)
     terminal = Terminal(tmp_path, "Yes.")
 
     async def work():

@@ -1,6 +1,7 @@
 """Sub-agents on the screen: how far one is, what it would change, what it reports, and who pays."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -11,7 +12,7 @@ from holdfast.messages import SystemMessage, Text, ToolMessage, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
-from holdfast.redaction.kingfisher import _load
+from holdfast.redaction import kingfisher
 from holdfast.terminal.cards import format_progress
 from holdfast.terminal.event_view import update_progress
 from holdfast.terminal.interface import CallCard, TaskProgress
@@ -133,22 +134,48 @@ def test_tasks_side_by_side_have_their_own_cards(tmp_path):
     driven(work())
 
 
+KEY = "sk-" + "".join("aZ3kQ9xT7bLm2WpR"[n * 7 % 16] for n in range(40))
+
+
 @pytest.mark.slow
-def test_the_scanner_for_secrets_is_loaded_off_the_event_loop(tmp_path):
+@pytest.mark.parametrize(
+    ("said", "replies"),
+    [
+        (f"Go {KEY}", ["Done."]),
+        ("Go", [f"It is {KEY}."]),
+        ("Go", [[call("Bash", command=f"echo {KEY}")], "Done."]),
+        ("Go", [[call("Bash", command="cat key")], "Done."]),
+    ],
+)
+def test_the_scanner_for_secrets_is_loaded_when_it_is_needed_and_off_the_event_loop(
+    tmp_path, monkeypatch, said, replies
+):
     """It takes seconds on a busy machine. Loaded in the middle of a run, it made the screen stand still."""
-    key = "sk-" + "".join("aZ3kQ9xT7bLm2WpR"[n * 7 % 16] for n in range(40))
-    terminal = Terminal(tmp_path, [call("Bash", command=f"echo {key}")], "Done.", mode="auto")
-    _load.cache_clear()
+    terminal = Terminal(tmp_path, "Yes.", *replies, mode="auto")
+    (terminal.root / "key").write_text(KEY)
+    kingfisher._load.cache_clear()
+    threads = []
+    load = kingfisher._load
+
+    def loading():
+        threads.append(threading.current_thread())
+        return load()
+
+    loading.cache_info = load.cache_info
+    monkeypatch.setattr(kingfisher, "_load", loading)
 
     async def work():
         async with terminal.app.run_test() as pilot:
             await terminal.ready(pilot)
-            await terminal.say(pilot, "Go")
-            await terminal.until(pilot, lambda: cards(terminal))
-            assert _load.cache_info().currsize == 1, "before the first request"
+            await terminal.say(pilot, "Hello")
+            await terminal.idle(pilot)
+            assert not kingfisher.is_kingfisher_loaded(), "nothing looks like a key"
+            await terminal.say(pilot, said)
             await terminal.idle(pilot)
 
     driven(work())
+    assert threads
+    assert threads[0] is not threading.main_thread()
 
 
 def test_what_deeper_ones_spend_is_counted_and_what_they_do_is_not():

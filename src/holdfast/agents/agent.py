@@ -19,7 +19,7 @@ from holdfast.agents.agent_arguments import check_arguments
 from holdfast.agents.agent_tools import AgentTool, agent_tools, session_recall_tool
 from holdfast.agents.limits import RunBudget, RunLimits, time_limit_stop
 from holdfast.agents.message_queue import MessageQueue
-from holdfast.agents.model_choice import model_profile, named_model
+from holdfast.agents.model_choice import billed_model, model_profile, named_model
 from holdfast.agents.model_requests import (
     RequestSettings,
     run_in_thread,
@@ -44,6 +44,7 @@ from holdfast.agents.tool_results import (
     KeptData,
     RepeatGuard,
     ResultRecorder,
+    load_scanner_for,
     redact_ahead,
     repeat_reminder,
 )
@@ -301,6 +302,8 @@ class Agent:
                     case ReplyCompleted(reply=reply):
                         replies.append(reply)
                 self._notify(event)
+            for reply in replies:
+                await load_scanner_for(self.session, AssistantReplied(reply.parts))
 
         try:
             is_complete = await run_unless_interrupted(self._interrupt, follow())
@@ -323,16 +326,18 @@ class Agent:
         return fold, pack(self.session.window.view())
 
     def record_reply(self, reply: ModelReply) -> None:
-        self.session.record(AssistantReplied(reply.parts, self.billed_model(reply), reply.usage, reply.stop))
+        self.session.record(
+            AssistantReplied(
+                reply.parts, billed_model(self.model, self.model_entry, reply), reply.usage, reply.stop
+            )
+        )
         self._spend(reply)
-
-    def billed_model(self, reply: ModelReply) -> str:
-        """The model that was asked, since its price counts. Some servers report the name of another, or none."""
-        return reply.model if self.model_entry.is_called(reply.model) else self.model.name
 
     def record_empty_reply(self, reply: ModelReply, purpose: str) -> None:
         """Record only what an empty reply cost: no provider takes an empty message back."""
-        self.session.record(UsageReported(reply.usage or Usage(0), self.billed_model(reply), purpose))
+        self.session.record(
+            UsageReported(reply.usage or Usage(0), billed_model(self.model, self.model_entry, reply), purpose)
+        )
         self._spend(reply)
 
     def _spend(self, reply: ModelReply) -> None:

@@ -13,7 +13,7 @@ from holdfast.errors import ConfigError
 from holdfast.messages import Json
 from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import Catalogue, ModelEntry, load_catalogue, price_table
-from holdfast.models.model import Model
+from holdfast.models.model import Model, ModelReply
 from holdfast.models.selection import (
     MODEL_VARIABLE,
     ResolvedModel,
@@ -91,6 +91,11 @@ def named_model(name: str) -> tuple[Model, ModelEntry, bool]:
 def model_profile(entry: ModelEntry) -> Profile:
     """The profile `code` for a model: within its window, with folds that pay at its prices."""
     return resolve_profile(Config(), {}, model_window=entry.window, defaults=cache_prices(entry)).profile
+
+
+def billed_model(asked: Model, entry: ModelEntry, reply: ModelReply) -> str:
+    """The model that was asked, since its price counts. Some servers report the name of another, or none."""
+    return reply.model if entry.is_called(reply.model) else asked.name
 
 
 def cache_prices(entry: ModelEntry) -> dict[str, Json]:

@@ -12,9 +12,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, field
 
-from holdfast.events import ToolReturned
+from holdfast.events import Event, ToolReturned
 from holdfast.ids import text_id
 from holdfast.messages import Text, ToolCall
+from holdfast.redaction import is_kingfisher_loaded
 from holdfast.session import Session
 from holdfast.tools.call import CallFinished
 from holdfast.tools.envelope import ToolResult
@@ -39,11 +40,19 @@ LARGE_TEXT = 50_000
 """Searching so many characters for secrets takes about ten milliseconds."""
 
 
+async def load_scanner_for(session: Session, event: Event) -> None:
+    """Load the second scanner for secrets on another thread, if this event needs it. Most do not, and it takes half
+    a second, several on a busy machine, and 45 MB."""
+    if not is_kingfisher_loaded():
+        with suppress(Exception):
+            await asyncio.to_thread(session.log.stored, event)
+
+
 async def redact_ahead(session: Session, result: ToolResult) -> None:
-    """Search the large texts of a result for secrets on another thread: it can take a second, and a terminal must
-    go on painting."""
+    """Search a result for secrets on another thread, if it is large or the scanner may have to be loaded: that can
+    take a second, and a terminal must go on painting."""
     for part in result.parts:
-        if isinstance(part, Text) and len(part.text) > LARGE_TEXT:
+        if isinstance(part, Text) and (len(part.text) > LARGE_TEXT or not is_kingfisher_loaded()):
             # What it raises is raised again where the result is recorded.
             with suppress(Exception):
                 await asyncio.to_thread(session.log.redact_ahead, part.text)

@@ -13,13 +13,27 @@ from collections.abc import Iterator
 from holdfast.redaction.base64_text import find_in_base64
 from holdfast.redaction.context_rules import CONTEXT_RULES, find_assignments, find_cookies
 from holdfast.redaction.key_formats import DOTTED_RULES, find_key_blocks, find_known_keys
-from holdfast.redaction.kingfisher import find_by_kingfisher, kingfisher_problem
+from holdfast.redaction.kingfisher import (
+    find_by_kingfisher,
+    is_kingfisher_loaded,
+    kingfisher_problem,
+    needs_kingfisher,
+)
 from holdfast.redaction.named_values import ValueStyle, is_secret, is_type, name_sensitivity, name_words
 from holdfast.redaction.randomness import long_runs
 from holdfast.redaction.rewritten_text import find_in_rewritten, has_colours, outside_colours
 from holdfast.redaction.secret_rule import MARK, SecretSpan
 
-__all__ = ["MARK", "SecretSpan", "find_secrets", "kingfisher_problem", "redact", "redact_value"]
+__all__ = [
+    "MARK",
+    "SecretSpan",
+    "find_secrets",
+    "is_kingfisher_loaded",
+    "kingfisher_problem",
+    "loads_kingfisher",
+    "redact",
+    "redact_value",
+]
 
 _HEADERS = frozenset(("authorization", "cookie"))
 
@@ -46,6 +60,11 @@ def find_secrets(text: str, *, kingfisher: bool = True) -> list[SecretSpan]:
     if MARK in text:
         found = [rest for one in found for rest in _outside_marks(text, one)]
     return _merged(found)
+
+
+def loads_kingfisher(text: str) -> bool:
+    """Whether to redact this text would load Kingfisher first, which takes half a second."""
+    return not is_kingfisher_loaded() and needs_kingfisher(text, long_runs(text))
 
 
 def redact_value(key: str, value: str, *, kingfisher: bool = True) -> str:

@@ -28,7 +28,7 @@ def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
     text take Kingfisher seconds. The condition is part of the result: it never depends on what was scanned
     before.
     """
-    if not any(map(is_random_run, runs)) and not _has_assigned_hash(text, runs):
+    if not needs_kingfisher(text, runs):
         return
     scanner, _ = _loaded()
     if scanner is None:
@@ -40,6 +40,10 @@ def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
         )
         if finding.visible and first < last and not _is_document(text[first:last]):
             yield SecretSpan(first, last, "kingfisher." + finding.rule_id)
+
+
+def needs_kingfisher(text: str, runs: Iterable[str]) -> bool:
+    return any(map(is_random_run, runs)) or _has_assigned_hash(text, runs)
 
 
 def _position(text: str, data: bytes, offset: int) -> int:
@@ -60,6 +64,10 @@ def _is_document(found: str) -> bool:
 def kingfisher_problem() -> str:
     """Why Kingfisher cannot be used here; empty where it can. Loads it."""
     return _loaded()[1]
+
+
+def is_kingfisher_loaded() -> bool:
+    return bool(_load.cache_info().currsize)
 
 
 def _loaded() -> tuple[Any, str]:

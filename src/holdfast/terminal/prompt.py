@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +97,16 @@ def _read(file: Path) -> list[str]:
 
 def _append(file: Path, text: str) -> None:
     # Imported with the first line that is sent: it takes longer to load than the screen.
+    from holdfast.redaction import loads_kingfisher  # noqa: PLC0415
+
+    if loads_kingfisher(text):
+        # The screen goes on meanwhile. Python waits for this thread at its end.
+        threading.Thread(target=_write, args=(file, text)).start()
+    else:
+        _write(file, text)
+
+
+def _write(file: Path, text: str) -> None:
     from holdfast.redaction import redact  # noqa: PLC0415
 
     line = json.dumps(redact(text)) + "\n"

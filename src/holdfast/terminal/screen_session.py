@@ -5,7 +5,6 @@ Rule: it is loaded in a thread after the first paint; nothing that is painted fi
 
 import asyncio
 import gc
-import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import get_args
@@ -26,12 +25,13 @@ from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import CommandAnswer, End, Stop
 from holdfast.agents.spending import measure_spending
+from holdfast.agents.tool_results import load_scanner_for
 from holdfast.effort import Effort
 from holdfast.errors import ConfigError
-from holdfast.messages import Usage, joined_text
+from holdfast.events import UserSaid
+from holdfast.messages import Text, Usage, joined_text
 from holdfast.models.catalogue import request_cost
 from holdfast.packing.folding.trigger import estimate_request
-from holdfast.redaction import kingfisher_problem
 from holdfast.store import SqliteStore
 from holdfast.terminal.cards import OWN, describe_call
 from holdfast.terminal.event_view import EventView, earlier_pieces, finish_own_card, spent_with
@@ -66,7 +66,6 @@ async def open_screen_session(
     session = AgentScreenSession(display)
     opened = await make(options, approver=session, responder=session, watch=session.watch)
     await asyncio.to_thread(session.attach, opened)
-    threading.Thread(target=kingfisher_problem, daemon=True).start()
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)
         session.notes = (*session.notes, OFFER)
@@ -135,11 +134,9 @@ class AgentScreenSession:
         return listed_commands(self.coding)
 
     async def say(self, text: str) -> End:
-        # Whatever is recorded is searched for secrets. Loading that takes seconds on a busy machine, and the screen
-        # would stand still if it happened in the middle of a run.
         self._is_saying = True
         try:
-            await asyncio.to_thread(kingfisher_problem)
+            await load_scanner_for(self.coding.session, UserSaid((Text(text),)))
             return self._ended(await self.coding.say(text))
         finally:
             self._is_saying = False

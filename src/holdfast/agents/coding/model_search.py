@@ -5,6 +5,7 @@ it, and of what the provider's tool returned only the report comes into the conv
 """
 
 from holdfast.agents.agent import Agent
+from holdfast.agents.model_choice import billed_model
 from holdfast.events import UsageReported
 from holdfast.messages import SystemMessage, Text, UserMessage
 from holdfast.models.catalogue import request_cost
@@ -46,7 +47,7 @@ async def search_web(agent: Agent, query: str) -> SearchReport:
     except ModelError as error:
         raise ToolError("EXECUTION_ERROR", f"the search failed: {error.message}") from None
     if reply.usage:
-        agent.session.record(UsageReported(reply.usage, agent.billed_model(reply), PURPOSE))
+        agent.session.record(UsageReported(reply.usage, billed_model(agent.model, entry, reply), PURPOSE))
         agent.budget.add_reply(reply.usage, request_cost(entry, reply.usage))
     pages = tuple((source.url, source.title) for source in reply.sources[:MOST_PAGES])
     # A sentence with citations comes in pieces.
