@@ -1,5 +1,4 @@
-"""A year of a team's logs: what they take on the disk, kept for ever and pruned after 90 days, and how fast they are
-read.
+"""A year of a team's logs: what they take on the disk, kept for ever and pruned after 90 days, and reading speeds.
 
     uv run python benchmarks/store_year.py [--people 10] [--days 230] [--sessions 6]
 
