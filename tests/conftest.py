@@ -9,7 +9,10 @@ import os
 import signal
 import sys
 
+import pytest
 from hypothesis import settings
+
+from support.postgres import ABSENT, PostgresServer, postgres_programs
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -22,3 +25,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("shared", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "shared")
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A server for the tests of one process; each makes a database of its own."""
+    if postgres_programs() is None:
+        pytest.skip(ABSENT)
+    server = PostgresServer("fsync=off")
+    yield server
+    server.close()
