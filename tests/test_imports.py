@@ -22,6 +22,7 @@ VALUES = {
     "effort",
     "tool_use",
     "user_folders",
+    "store_places",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "image_size": set(),
     "effort": {"errors"},
     "user_folders": set(),
+    "store_places": {"errors", "user_folders"},
     "events": {"messages"},
     "tool_use": {"messages"},
     "redaction": VALUES,

@@ -40,7 +40,7 @@ from holdfast.packing.rendering.marks import RetrievalHint, without_recall
 from holdfast.recall import RECALL_TOOL
 from holdfast.sender import Provider
 from holdfast.session import Session
-from holdfast.session_settings import choose_profile, open_store
+from holdfast.session_settings import choose_profile, chosen_store
 from holdfast.store import Store
 from holdfast.views import path
 from holdfast.wire.followed_lists import FollowedList, Turn, turn_message, without_thinking
@@ -319,7 +319,7 @@ class FollowedConversations(Generic[M]):
         self._profile = choose_profile(profile, budget)
         self._model = model
         self._to: Provider = to
-        self.store = open_store(store)
+        self.store = chosen_store(store)
         self._open: dict[str, FollowedConversation[M]] = {}
         self._lock = Lock()
 

@@ -44,14 +44,15 @@ from holdfast.session_settings import (
     choose_profile,
     choose_redaction,
     choose_weights,
+    chosen_store,
     kept_settings,
     known_format,
     newest_log,
-    open_store,
     read_tools,
     session_settings,
 )
 from holdfast.store import Store
+from holdfast.store_places import may_exist, parse_place
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
 from holdfast.wire.content_blocks import CallNames, WireDict
@@ -107,7 +108,7 @@ class Session:
         offered = plain_tools(tools)
         definitions = read_tools(offered)
         self._detected = tool_format(offered)
-        self.store = open_store(store)
+        self.store = chosen_store(store)
         redact = choose_redaction(self.profile)
         try:
             # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
@@ -152,12 +153,12 @@ class Session:
         It continues as it was: the next pack is the one that the first session would have made. Settings given here
         take the place of those it had; weights of your own must be given again.
         """
-        if isinstance(store, Path | str) and not Path(store).exists():
+        if isinstance(store, Path | str) and not may_exist(parse_place(store)):
             raise NotFound(
                 f"there is no store `{store}` to resume from", hint="begin one with `Session(store=…)`"
             )
         check_texts(log=log)
-        opened = open_store(store)
+        opened = chosen_store(store)
         try:
             found = newest_log(opened) if log == "newest" else Log.open(opened, log).id
             kept = session_settings(opened, found)

@@ -20,7 +20,8 @@ from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.recall import RECALL_TOOL
 from holdfast.sender import Packed, Provider
-from holdfast.store import MemoryStore, SqliteStore, Store
+from holdfast.store import MemoryStore, Store, open_store
+from holdfast.store_places import parse_place
 from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses
 
@@ -90,16 +91,16 @@ def newest_log(store: Store) -> str:
     return max(live, key=lambda info: info.last_at or 0.0).head.id
 
 
-def open_store(store: Store | Path | str | None) -> Store:
-    """The store in a file, or as it is given; one in memory for None."""
+def chosen_store(store: Store | Path | str | None) -> Store:
+    """The store in a file or at a URL, or as it is given; one in memory for None."""
     if store is None:
         return MemoryStore()
     if isinstance(store, Path | str):
-        return SqliteStore(store)
+        return open_store(parse_place(store))
     if not hasattr(store, "logs"):
         raise InputError(
             f"the store is of type `{type(store).__name__}`",
-            hint='pass the name of a file, such as `"agent.db"`',
+            hint='pass the name of a file, such as `"agent.db"`, or a URL of PostgreSQL',
         )
     return store
 

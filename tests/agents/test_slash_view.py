@@ -74,7 +74,7 @@ def test_without_the_extra_it_says_so_in_a_sentence(setup, tmp_path, monkeypatch
 def test_a_folder_with_a_module_of_our_name_is_not_run(setup, tmp_path, monkeypatch):
     (tmp_path / "holdfast.py").write_text("raise SystemExit('taken over')")
     monkeypatch.chdir(tmp_path)
-    with ViewerProcess(setup.store.path) as viewer:
+    with ViewerProcess(setup.store.place) as viewer:
         assert viewer.address().startswith("http://127.0.0.1:")
 
 
@@ -84,7 +84,7 @@ def test_it_ends_with_a_program_that_was_killed(setup, tmp_path):
         "from holdfast.agents.viewer_process import ViewerProcess\n"
         "viewer = ViewerProcess(Path(sys.argv[1])); print(viewer.address(), flush=True); signal.pause()"
     )
-    words = [sys.executable, "-c", code, setup.store.path]
+    words = [sys.executable, "-c", code, setup.store.place]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ) as program:
         assert program.stdout is not None
         base = program.stdout.readline().strip()

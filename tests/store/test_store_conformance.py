@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from holdfast.errors import InputError, NotFound, StoreError
 from holdfast.ids import entry_id, text_id
-from holdfast.store import MemoryStore, SqliteStore, Store, verify
+from holdfast.store import MemoryStore, SqliteStore, Store, open_store, verify
 from holdfast.store.protocol import (
     Artifact,
     ArtifactKind,
@@ -17,16 +16,23 @@ from holdfast.store.protocol import (
     LogHead,
     ResolvedId,
 )
+from holdfast.store_places import parse_place
+from support.postgres import PostgresServer
 
-STORES: dict[str, Callable[[Path], Store]] = {
-    "sqlite": lambda folder: SqliteStore(folder / "store.db"),
+STORES: dict[str, Callable[[pytest.FixtureRequest], Store]] = {
+    "sqlite": lambda asked: SqliteStore(asked.getfixturevalue("tmp_path") / "store.db"),
     "memory": lambda _: MemoryStore(),
+    "postgres": lambda asked: postgres_store(asked.getfixturevalue("postgres")),
 }
 
 
+def postgres_store(server: PostgresServer) -> Store:
+    return open_store(parse_place(server.url(server.make_database())))
+
+
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with STORES[request.param](tmp_path) as opened:
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    with STORES[request.param](request) as opened:
         yield opened
 
 

@@ -21,7 +21,8 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.followed_conversations import FollowedConversations
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
-from holdfast.store import SqliteStore, Store
+from holdfast.session_settings import chosen_store
+from holdfast.store import Store
 from holdfast.wire.foreign_json import obj
 from holdfast.wire.translation import WireTranslation
 
@@ -67,7 +68,7 @@ class HoldfastHandler(CustomLogger):
         holds_streams: bool = False,
     ) -> None:
         super().__init__()
-        opened = SqliteStore(store) if isinstance(store, Path | str) else store
+        opened = None if store is None else chosen_store(store)
         self._conversations = FollowedConversations(
             WireTranslation("openai"), budget=budget, profile=profile, model=model, store=opened
         )

@@ -24,7 +24,7 @@ from holdfast.ids import text_id
 from holdfast.messages import ToolDefinition, Usage
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL
-from holdfast.session_settings import open_store
+from holdfast.session_settings import chosen_store
 from holdfast.store import Store
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.responses import is_reply_item
@@ -87,7 +87,7 @@ class HoldfastSession:
             raise InputError("a session needs an id", hint='HoldfastSession("thread-1", budget="128k")')
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
-        self.store = open_store(store)
+        self.store = chosen_store(store)
         self._settings: dict[str, Any] = {"budget": budget, "profile": profile, "model": model}
         self._model = model
         self._run: Any = None

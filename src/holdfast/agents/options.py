@@ -15,6 +15,7 @@ from holdfast.agents.trust import apply_trust
 from holdfast.config import load_config
 from holdfast.effort import Effort
 from holdfast.errors import HoldfastError
+from holdfast.store_places import Place
 from holdfast.user_folders import config_folder
 
 
@@ -33,7 +34,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     resumes_newest: bool = False
     """Resume the newest session of this folder."""
     title: str = ""
-    store: Path | None = None
+    store: Place | None = None
     limits: RunLimits = RunLimits()
     allow: tuple[str, ...] = ()
     sandbox: Literal["auto", "bubblewrap", "landlock", "off"] | None = None

@@ -27,7 +27,8 @@ from holdfast.errors import ConfigError
 from holdfast.models.catalogue import ModelEntry
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
-from holdfast.store import Store, default_path
+from holdfast.store import Store
+from holdfast.store_places import Place, default_place, files_beside, parse_place
 from holdfast.tools.checks.checkers import parse_checks
 from holdfast.tools.mcp.server_config import Server, parse_servers
 from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
@@ -52,7 +53,7 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     profile: Profile
     permissions: Permissions
     sandbox: Sandbox
-    store: Path
+    store: Place
     env: Mapping[str, str]
     mode: PermissionMode | None
     hooks: tuple[Hook, ...] = ()
@@ -61,8 +62,8 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def store_path(options: AgentOptions, config: Config, env: Mapping[str, str]) -> Path:
-    return options.store or (Path(config.store) if config.store else default_path(env))
+def store_place(options: AgentOptions, config: Config, env: Mapping[str, str]) -> Place:
+    return options.store or (parse_place(config.store) if config.store else default_place(env))
 
 
 def snapshots_path(store: Path) -> Path:
@@ -113,8 +114,10 @@ def resolve_config(
     """`model` is asked instead of the one that the options name. Blocks: files are read, a sandbox is tried."""
     root = options.root.resolve()
     config, permissions, distrust = load_permissions(root, env, allow=options.allow, trusts=options.trusts)
-    store = store_path(options, config, env)
-    permissions = replace(permissions, hidden=(*permissions.hidden, *_own_files(store, env)))
+    store = store_place(options, config, env)
+    permissions = replace(
+        permissions, hidden=(*permissions.hidden, *_own_files(files_beside(store, env), env))
+    )
     wanted = options.sandbox or permissions.sandbox
     sandbox = find_sandbox(wanted)
     chosen, entry, is_local = model, ModelEntry(name=model.name if model else ""), False
@@ -191,7 +194,7 @@ def make_agent_config(
         sandbox=resolved.sandbox,
         rule_keeper=KeptRules(resolved.root, resolved.env),
         checks=parse_checks(resolved.config.checks, resolved.config.where),
-        snapshots=snapshots_path(resolved.store),
+        snapshots=snapshots_path(files_beside(resolved.store, resolved.env)),
         compacts_in_background=not resolved.is_local,
         watch=watch,
     )

@@ -3,13 +3,14 @@
 Rule: it shares nothing with the program but the store, and ends with it, however that ends.
 """
 
+import os
 import subprocess
 import sys
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Self
 
 from holdfast.errors import InputError
+from holdfast.store_places import STORE_VARIABLE, Place, PostgresPlace
 
 END_SECONDS = 5
 """How long it may take to end before it is killed."""
@@ -18,9 +19,11 @@ END_SECONDS = 5
 class ViewerProcess:
     """A viewer of a store, or of one of its logs. **Contract:** without `close` it ends with this process."""
 
-    def __init__(self, store: Path, log: str = "", *, opens_browser: bool = False) -> None:
+    def __init__(self, store: Place, log: str = "", *, opens_browser: bool = False) -> None:
         browser = [] if opens_browser else ["--no-open"]
-        words = ["view", "--child", "--store", str(store), *browser, "--", *([log] if log else [])]
+        # Everybody on the machine can read the arguments of a process, and a URL may have a password.
+        place = [] if isinstance(store, PostgresPlace) else ["--store", str(store)]
+        words = ["view", "--child", *place, *browser, "--", *([log] if log else [])]
         # -P: the current folder may contain a module of any name. A session of its own: Ctrl-C is for this process.
         self._said = TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(  # noqa: S603 - this very program
@@ -29,6 +32,7 @@ class ViewerProcess:
             stdout=subprocess.PIPE,
             stderr=self._said,
             start_new_session=True,
+            env={**os.environ, STORE_VARIABLE: store.url} if isinstance(store, PostgresPlace) else None,
         )
         self._address = ""
         self._is_closed = False

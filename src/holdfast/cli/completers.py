@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.wrapped_agents import AGENTS
 from holdfast.config import load_config
 from holdfast.errors import HoldfastError
@@ -19,7 +19,8 @@ from holdfast.models.catalogue import load_catalogue
 from holdfast.packing.profile import BUILT_IN
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import FORMATS
-from holdfast.store import SqliteStore
+from holdfast.store import open_store
+from holdfast.store_places import may_exist
 
 
 def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -56,9 +57,9 @@ def price_tables(_: click.Context, incomplete: str) -> list[CompletionItem]:
 
 def logs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     with suppress(HoldfastError):
-        place = store_path(ctx)
-        if place.is_file():
-            with SqliteStore(place) as store:
+        place = store_place(ctx)
+        if may_exist(place):
+            with open_store(place) as store:
                 heads = [info.head for info in store.logs()]
             return [CompletionItem(h.id, help=h.title) for h in heads if h.id.startswith(incomplete)]
     return []

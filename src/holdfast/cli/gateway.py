@@ -16,7 +16,7 @@ import click
 
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.cli.options import STORE, common_options, complete_with, json_option
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import note, warn
 from holdfast.cli.telemetry import requested_provider
 from holdfast.config import load_config
@@ -28,7 +28,8 @@ from holdfast.gateway.settings import LARGEST_RESULT, MODES, GatewaySettings, Mo
 from holdfast.gateway.wires import DEFAULT_UPSTREAMS, WIRES, Wire, check_upstream
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
-from holdfast.store import SqliteStore
+from holdfast.store import open_store
+from holdfast.store_places import Place, files_beside
 
 PORT = 8427
 QUIET_SECONDS = 4.0
@@ -130,9 +131,10 @@ def _share(text: str) -> float:
     return share
 
 
-def texts_folder(store: Path) -> Path:
+def texts_folder(store: Place) -> Path:
     """The folder for texts that were left out of requests, beside the store."""
-    return store.with_name(f"{store.stem}-texts").absolute()
+    file = files_beside(store)
+    return file.with_name(f"{file.stem}-texts").absolute()
 
 
 def upstream_options(function: F) -> F:
@@ -202,10 +204,10 @@ def command(
     from holdfast.gateway.serving import Server, open_socket  # noqa: PLC0415
 
     token = token or ("" if host in LOOPBACK else secrets.token_urlsafe(16))
-    place = store_path(ctx)
+    place = store_place(ctx)
     spans = exchange_spans(ctx)
     listening = open_socket(host, port)
-    store = ctx.with_resource(SqliteStore(place))
+    store = ctx.with_resource(open_store(place))
     address = gateway_address(host, listening.getsockname()[1], token)
     gateway, recorder = start_late(
         upstreams,
@@ -256,8 +258,8 @@ def stats(ctx: click.Context, logs: tuple[str, ...], by_request: bool, as_json: 
 
 def where_recorded(ctx: click.Context) -> str:
     """The store, and the command that lists what is in it."""
-    given = f" --store {shlex.quote(str(store_path(ctx)))}" if STORE in ctx.meta else ""
-    return f"recorded in {store_path(ctx)}: `holdfast logs{given}` lists it"
+    given = f" --store {shlex.quote(str(store_place(ctx)))}" if STORE in ctx.meta else ""
+    return f"recorded in {store_place(ctx)}: `holdfast logs{given}` lists it"
 
 
 def close_recorder(recorder: LateRecorder) -> None:
@@ -336,5 +338,7 @@ def _say_where(
     note(f"passing on {goes}")
     if settings.mode != "watch":
         control = f", but for {settings.control:.0%} of the sessions" if settings.control else ""
-        note(f"mode {settings.mode}{control}; texts that are left out are in {texts_folder(store_path(ctx))}")
+        note(
+            f"mode {settings.mode}{control}; texts that are left out are in {texts_folder(store_place(ctx))}"
+        )
     note(f"what passes is {where_recorded(ctx)}")

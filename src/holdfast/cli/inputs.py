@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from holdfast.cli.options import as_source, complete_with, format_option, profile_option
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import note, show_activity, track, warn
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError, NotFound
@@ -25,7 +25,8 @@ from holdfast.packing.log_walk import walk_log
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.recordings import find_recording
-from holdfast.store import MemoryStore, SqliteStore, Store
+from holdfast.store import MemoryStore, Store, open_store
+from holdfast.store_places import may_exist
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import Transcript, path
 
@@ -103,14 +104,14 @@ def reads_recording(*, windowed: str = "") -> Callable[[Callable[..., None]], Ca
 
 def writable_store(ctx: click.Context) -> Store:
     """The store, created if there is none, closed when the command ends."""
-    store: Store = ctx.with_resource(SqliteStore(store_path(ctx)))
+    store: Store = ctx.with_resource(open_store(store_place(ctx)))
     return store
 
 
 def readable_store(ctx: click.Context) -> Store:
     """The store, or an empty one where there is none: reading creates no file."""
-    place = store_path(ctx)
-    if not os.path.exists(place):  # noqa: PTH110
+    place = store_place(ctx)
+    if not may_exist(place):
         note(f"there is no store at `{place}` yet")
         return MemoryStore()
     return writable_store(ctx)

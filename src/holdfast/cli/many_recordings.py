@@ -7,7 +7,7 @@ import click
 
 from holdfast.cli.inputs import RecordingInput, stored_log
 from holdfast.cli.options import FilesInput
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.lab.jobs import RecordingSources
 from holdfast.lab.stored_logs import StoredLog
 
@@ -17,5 +17,5 @@ def recording_sources(ctx: click.Context, source: FilesInput) -> RecordingSource
     found = []
     for path in source.files:
         named = RecordingInput(str(path), format=source.format)
-        found.append(named.file or StoredLog.choose(stored_log(ctx, named), store_path(ctx)))
+        found.append(named.file or StoredLog.choose(stored_log(ctx, named), store_place(ctx)))
     return RecordingSources(tuple(found), source.format, source.sample)

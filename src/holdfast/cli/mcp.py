@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.options import STORE, common_options
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import note, track, warn
 from holdfast.errors import InputError
 from holdfast.log import Log
@@ -18,7 +18,7 @@ from holdfast.numbers import counted
 from holdfast.recordings.folders import ENDINGS, folder_files
 from holdfast.recordings.json_lines import RecordingFile
 from holdfast.recordings.recording_files import scan_recordings
-from holdfast.store import MemoryStore, ReadOnlyStore, Store
+from holdfast.store import MemoryStore, Store, open_read_only
 
 NAMED_FILES = 5
 SDK = ("mcp", "mcp_types", "anyio")
@@ -50,7 +50,7 @@ def command(ctx: click.Context, recordings: tuple[Path, ...]) -> None:
     _check_sdk()
     # No shell has expanded what a client's configuration says.
     places = [path.expanduser() for path in recordings]
-    store = import_recordings(places) if places else ctx.with_resource(ReadOnlyStore(store_path(ctx)))
+    store = import_recordings(places) if places else ctx.with_resource(open_read_only(store_place(ctx)))
     # Imported late: it loads the SDK.
     from holdfast.cli.mcp_server import serve  # noqa: PLC0415
 

@@ -16,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from holdfast.cli.streams import NO_COLOUR
+from holdfast.store_places import parse_place
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
@@ -54,9 +55,9 @@ class FilesInput(NamedTuple):
     at_least: str
 
 
-def _keep_store(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
+def _keep_store(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
-        ctx.meta[STORE] = value
+        ctx.meta[STORE] = parse_place(value)
 
 
 def _drop_colours(_: click.Context, __: click.Parameter, value: bool) -> None:
@@ -106,11 +107,11 @@ def complete_with(what: str) -> Callable[[click.Context, click.Parameter, str], 
 common_options = together(
     click.option(
         "--store",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
+        metavar="PATH|URL",
+        type=click.Path(),
         expose_value=False,
         callback=_keep_store,
-        help="Use this store file (default: HOLDFAST_STORE, the configuration, or your data folder).",
+        help="Use this store, a file or a URL (default: HOLDFAST_STORE, the configuration, or your data folder).",
     ),
     click.option(
         "--no-color",

@@ -36,13 +36,14 @@ from holdfast.cli.options import (
     model_option,
     permission_options,
 )
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import hint, printable, say, say_error, warn, write, write_json
 from holdfast.errors import InputError
 from holdfast.numbers import counted
 from holdfast.pair.phases import DecisionMade, DecisionRequested, PairState, describe_phase, too_long
 from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
+from holdfast.store_places import Place, files_beside
 
 STOPPED, UNDELIVERED, UNMEASURED = 20, 21, 22
 CODES = {
@@ -123,7 +124,7 @@ def command(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     root = options.agent.root.resolve()
     if options.approve == "file":
         # Checked before anything is opened, so that a refusal leaves no log behind.
-        choose_approvals("file", store_path(ctx), "new", root)
+        choose_approvals("file", store_place(ctx), "new", root)
     callbacks = PairCallbacks(
         lambda place, log, approve: choose_approvals(approve, place, log, root),
         lambda phase: say(describe_phase(phase)),
@@ -138,7 +139,7 @@ def command(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     ctx.exit(ended.code)
 
 
-def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
+def make_pair_options(store: Place | None, given: dict[str, Any]) -> PairOptions:
     folder: Path = given["folder"]
     resumes = given["resumes_newest"] or bool(given["log"])
     if not folder.is_dir():
@@ -164,13 +165,14 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     )
 
 
-def choose_approvals(approve: str, place: Path, log: str, root: Path) -> DecisionMaker:
+def choose_approvals(approve: str, place: Place, log: str, root: Path) -> DecisionMaker:
     """Who decides. Files are beside the store, where no agent writes."""
     if approve == "auto":
         return AutoDecisions()
     if approve in ("ask", ""):
         return TerminalDecisions()
-    folder = place.with_name(f"{place.name}.approvals").resolve() / log
+    file = files_beside(place)
+    folder = file.with_name(f"{file.name}.approvals").resolve() / log
     if folder.is_relative_to(root):
         raise InputError(
             f"approvals in {folder} could be written by the agents themselves",

@@ -10,12 +10,12 @@ import click
 
 from holdfast.cli.options import STORE
 from holdfast.config import load_config
-from holdfast.store import default_path
+from holdfast.store_places import Place, default_place, parse_place
 
 
-def store_path(ctx: click.Context) -> Path:
+def store_place(ctx: click.Context) -> Place:
     if STORE in ctx.meta:
-        given: Path = ctx.meta[STORE]
-        return given.expanduser()
+        given: Place = ctx.meta[STORE]
+        return given
     config = load_config(cwd=Path.cwd(), env=os.environ)
-    return Path(config.store) if config.store else default_path(os.environ)
+    return parse_place(config.store) if config.store else default_place(os.environ)

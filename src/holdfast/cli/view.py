@@ -19,7 +19,7 @@ import click
 from holdfast.cli.gateway import gateway_address
 from holdfast.cli.inputs import RecordingInput, load_profile
 from holdfast.cli.options import common_options, complete_with, format_option
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import check_writable, note, replace_file, show_activity, write
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
@@ -31,8 +31,8 @@ from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.numbers import counted
 from holdfast.packing.profile import Profile
 from holdfast.recordings.folders import AGENT_FOLDERS
-from holdfast.store import Store
-from holdfast.store.read_only import ReadOnlyStore
+from holdfast.store import Store, open_read_only
+from holdfast.store_places import Place, files_beside
 from holdfast.viewer.application import Admission, Admit, ViewerApplication
 from holdfast.viewer.export import ExportChoice, export_view
 from holdfast.viewer.library import SessionLibrary
@@ -112,7 +112,7 @@ def command(
     if export is not None:
         _write_export(library, opened, request or 0, export)
         return
-    token = _kept_token(store_path(ctx)) if port else secrets.token_urlsafe(24)
+    token = _kept_token(store_place(ctx)) if port else secrets.token_urlsafe(24)
     what_if, models = WhatIfRuns(library, older_evidence), [*catalogue.models.values()]
     application = ViewerApplication(library, admission(AccessRules(token)), what_if, models)
     page = f"#/{opened[0]}" + (f"/{request}" if request else "") if len(opened) == 1 else ""
@@ -169,8 +169,9 @@ def _wait_for_parent(stop: Callable[[], None]) -> None:
     stop()
 
 
-def _kept_token(store: Path) -> str:
+def _kept_token(place: Place) -> str:
     """The token of the viewer of this store, in a file beside it that nobody else can read."""
+    store = files_beside(place)
     file = store.with_name(f"{store.stem}-view-token")
     with suppress(OSError, UnicodeError):
         token = file.read_text("ascii").strip()
@@ -246,10 +247,10 @@ def _sources(
     logs = [source.recording for source, place in zip(sources, places, strict=True) if place is None]
     if not logs and any(places):
         return [], recorded, opened
-    place = _store_place(ctx)
+    place = _watched_store(ctx)
     opened += [_log_id(place.store(), name) for name in logs]
     if place.store() is None:
-        note(f"there is no store at `{place.path}` yet: its sessions appear as soon as an agent makes one")
+        note(f"there is no store at `{place.place}` yet: its sessions appear as soon as an agent makes one")
     return [place], recorded, opened
 
 
@@ -282,11 +283,11 @@ def _check_named(recorded: RecordedSessions, places: Sequence[Path]) -> None:
             recorded.check(place)
 
 
-def _store_place(ctx: click.Context) -> StorePlace:
-    path = store_path(ctx)
-    if path.exists():
+def _watched_store(ctx: click.Context) -> StorePlace:
+    named = store_place(ctx)
+    with suppress(NotFound):
         # One that cannot be read is said at once.
-        ReadOnlyStore(path).close()
-    place = StorePlace(path)
+        open_read_only(named).close()
+    place = StorePlace(named)
     ctx.call_on_close(place.close)
     return place

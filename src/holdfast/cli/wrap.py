@@ -32,7 +32,7 @@ from holdfast.cli.gateway import (
     where_recorded,
 )
 from holdfast.cli.options import common_options, complete_with
-from holdfast.cli.store_file import store_path
+from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import note, warn
 from holdfast.cli.wrapped_agents import AGENTS, URL, AgentStart
 from holdfast.config import load_config
@@ -42,7 +42,7 @@ from holdfast.gateway.late_start import start_late
 from holdfast.gateway.settings import GatewaySettings
 from holdfast.gateway.wires import WIRES, Wire
 from holdfast.numbers import counted
-from holdfast.store import SqliteStore
+from holdfast.store import open_store
 
 EXAMPLES = """\b
 Examples:
@@ -102,9 +102,9 @@ def command(
     from holdfast.gateway.serving import in_thread, open_socket  # noqa: PLC0415
 
     spans = exchange_spans(ctx)
-    store = ctx.with_resource(SqliteStore(store_path(ctx)))
+    store = ctx.with_resource(open_store(store_place(ctx)))
     listening = open_socket("127.0.0.1", 0)
-    texts = texts_folder(store_path(ctx))
+    texts = texts_folder(store_place(ctx))
     gateway, recorder = start_late(
         upstreams,
         access=AccessRules(),
@@ -118,7 +118,7 @@ def command(
         with in_thread(gateway, listening):
             if view:
                 # Before the agent has the terminal.
-                say_viewer(ctx.with_resource(ViewerProcess(store_path(ctx))))
+                say_viewer(ctx.with_resource(ViewerProcess(store_place(ctx))))
             url = gateway_address("127.0.0.1", listening.getsockname()[1], "")
             code = run_agent(start, arguments, url, texts if settings.mode != "watch" else None)
     finally:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from holdfast.config.values import Config, merge_configs, parse_config
 from holdfast.errors import ConfigError, NotFound
+from holdfast.store_places import is_url
 from holdfast.user_folders import config_folder
 
 FILE = "holdfast.toml"
@@ -52,13 +53,21 @@ def load_config(*, cwd: Path, env: Mapping[str, str]) -> Config:
         layers.insert(0, read_config(own, is_own=not is_in_folder(own, cwd)))
     config = merge_configs(*layers) if layers else Config()
     if store := env.get("HOLDFAST_STORE", ""):
-        return replace(config, store=str(cwd / Path(store).expanduser()))
+        return replace(config, store=store if is_url(store) else str(cwd / Path(store).expanduser()))
     return config
 
 
 def read_config(path: Path, *, is_own: bool) -> Config:
-    """One file. A relative `store` starts at its folder."""
+    """One file. A relative `store` starts at its folder. ConfigError for a URL in a project's file: no repository
+    chooses the server to which what an agent saw is sent."""
     config = replace(parse_config(_text(path), str(path), section=section_of(path)), is_own=is_own)
+    if is_url(config.store):
+        if is_own:
+            return config
+        raise ConfigError(
+            f"{path}: a project cannot set `store` to a URL",
+            hint="write it in your own configuration, or set HOLDFAST_STORE",
+        )
     store = str(path.parent / Path(config.store).expanduser()) if config.store else ""
     return replace(config, store=store)
 

@@ -6,7 +6,6 @@ worker opens the store itself, to read only.
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -23,8 +22,9 @@ from holdfast.events import (
 )
 from holdfast.log import Log
 from holdfast.recordings.recording_files import LazyRecording
-from holdfast.store import ReadOnlyStore, Store
+from holdfast.store import Store, open_read_only
 from holdfast.store.encoding import decode_entry
+from holdfast.store_places import Place
 from holdfast.views import path
 
 REPLAYED = LogStarted | SystemSet | ToolsSet | UserSaid | AssistantReplied | ToolReturned
@@ -34,13 +34,13 @@ REPLAYED = LogStarted | SystemSet | ToolsSet | UserSaid | AssistantReplied | Too
 class StoredLog(Struct, frozen=True):
     """A log as far as it went when it was chosen: its first entries, this many."""
 
-    store: Path
+    store: Place
     id: str
     entries: int
     size: int
 
     @classmethod
-    def choose(cls, log: Log, place: Path) -> "StoredLog":
+    def choose(cls, log: Log, place: Place) -> "StoredLog":
         page = log.store.read(log.id)
         size = sum(len(row.body) for row in page.rows) + sum(map(len, page.texts.values()))
         return cls(place, log.id, len(page.rows), size)
@@ -54,7 +54,7 @@ class StoredLog(Struct, frozen=True):
 
 
 def _read(chosen: StoredLog) -> Recording:
-    with ReadOnlyStore(chosen.store) as store:
+    with open_read_only(chosen.store) as store:
         source = store.info(chosen.id).head.source
         entries = _first_entries(store, chosen)
     return replayed_part(chosen.id, source, path(entries))

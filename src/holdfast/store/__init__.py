@@ -1,11 +1,11 @@
-"""Where logs and artifacts are stored: in SQLite, or in memory for a stateless call, with one protocol for both."""
+"""Where logs and artifacts are stored: SQLite, PostgreSQL, or memory for a stateless call, with one protocol."""
 
 from holdfast.store.integrity import Damage, verify
 from holdfast.store.memory import MemoryStore
+from holdfast.store.opening import open_read_only, open_store
 from holdfast.store.protocol import LogHead, LogInfo, Store
 from holdfast.store.read_only import ReadOnlyStore
 from holdfast.store.sqlite import SqliteStore
-from holdfast.store.sqlite_file import default_path
 
 __all__ = [
     "Damage",
@@ -15,6 +15,7 @@ __all__ = [
     "ReadOnlyStore",
     "SqliteStore",
     "Store",
-    "default_path",
+    "open_read_only",
+    "open_store",
     "verify",
 ]

@@ -28,6 +28,8 @@ from holdfast.store.text_search import folded, folded_phrases
 
 
 class MemoryStore:
+    place = None
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._heads: dict[str, LogHead] = {}

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from holdfast.errors import InputError, NotFound
 from holdfast.ids import entry_id
+from holdfast.store_places import Place
 
 ArtifactKind = Literal["text", "image", "opaque", "echo"]
 """Search finds only `text`. `opaque` is a provider's own block; `echo` repeats what other texts hold."""
@@ -109,6 +110,10 @@ class Store(Protocol):
     """**Contract:** every method may be called from any thread; what one call writes is stored whole or not at
     all, and other processes see it once the call has returned."""
 
+    @property
+    def place(self) -> Place | None:
+        """Where it is; None in memory."""
+
     def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         """A new log with its first entries. Empty, and nothing is written, if a log of that id exists."""
 
@@ -154,6 +159,13 @@ class Store(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class WatchedStore(Store, Protocol):
+    """A store that other processes write to, while this one reads."""
+
+    def data_version(self) -> int:
+        """A number that differs once another process has changed the store; cheap to ask."""
 
 
 def place_drafts(

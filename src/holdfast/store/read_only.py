@@ -25,16 +25,16 @@ class ReadOnlyStore(SqliteStore):
     _indexes = ("words", "recent_words")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.place = Path(path)
         self._lock = threading.RLock()
-        self._db = open_to_read(self.path)
+        self._db = open_to_read(self.place)
         self._db.execute(_RECENT)
         self._recent: dict[int, str] = {}
         """The texts that are indexed in memory: ids by number."""
 
     def data_version(self) -> int:
         """A number that differs once another process has changed the file; cheap to ask."""
-        with self._lock, named_errors(self.path):
+        with self._lock, named_errors(self.place):
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def _index(self) -> None:

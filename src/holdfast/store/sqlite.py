@@ -95,9 +95,9 @@ class SqliteStore:
     """The tables that are searched for words."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.place = Path(path)
         self._lock = threading.RLock()
-        self._db = open_database(self.path)
+        self._db = open_database(self.place)
 
     def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._transaction("BEGIN IMMEDIATE") as db:
@@ -193,7 +193,7 @@ class SqliteStore:
         done = 0
         while done := self._compress(done):
             """In batches, so that writers need not wait long."""
-        with self._lock, named_errors(self.path):
+        with self._lock, named_errors(self.place):
             self._db.execute("INSERT INTO words (words) VALUES ('optimize')")
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -259,7 +259,7 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, named_errors(self.path), transaction(self._db, begin):
+        with self._lock, named_errors(self.place), transaction(self._db, begin):
             yield self._db
 
 

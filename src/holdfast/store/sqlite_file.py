@@ -1,21 +1,18 @@
-"""The SQLite file of a store: where it is, its tables, how it is opened, and its errors as sentences.
+"""The SQLite file of a store: its tables, how it is opened, and its errors as sentences.
 
-Rule: a file that is not ours, or newer than we are, is left untouched and named. Looking up the default path
-creates nothing.
+Rule: a file that is not ours, or newer than we are, is left untouched and named.
 """
 
 import os
 import sqlite3
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from holdfast.errors import NotFound, StoreError
-from holdfast.user_folders import data_folder
 
 FILE_VERSION = 2
 """Version 2 has compressed texts, as BLOBs among the others; `_UPGRADES` leads there from version 1."""
@@ -60,8 +57,6 @@ _UPGRADES = {
     1: ("DROP TRIGGER texts_are_never_changed", _TEXTS_ARE_NEVER_CHANGED, "PRAGMA user_version = 2"),
 }
 """What leads from a version to the next one."""
-
-STORE_VARIABLE = "HOLDFAST_STORE"
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -218,11 +213,3 @@ def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
 
 def _number(db: sqlite3.Connection, pragma: str) -> int:
     return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
-
-
-def default_path(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """Where the store is unless a person says otherwise: `HOLDFAST_STORE`, else the user's data folder."""
-    named = environ.get(STORE_VARIABLE, "")
-    if named:
-        return Path(named).expanduser()
-    return data_folder(environ, platform) / "store.db"

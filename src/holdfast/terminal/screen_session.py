@@ -32,7 +32,7 @@ from holdfast.events import UserSaid
 from holdfast.messages import Text, Usage, joined_text
 from holdfast.models.catalogue import request_cost
 from holdfast.packing.folding.trigger import estimate_request
-from holdfast.store import SqliteStore
+from holdfast.store_places import files_beside
 from holdfast.terminal.cards import OWN, describe_call
 from holdfast.terminal.event_view import EventView, earlier_pieces, finish_own_card, spent_with
 from holdfast.terminal.interface import (
@@ -91,8 +91,8 @@ class AgentScreenSession:
         self.coding = opened.coding
         self.aclose = opened.close
         self.notes: Sequence[str] = opened.notes
-        store = self.coding.session.store
-        file = store.path if isinstance(store, SqliteStore) else None
+        place = self.coding.session.store.place
+        file = files_beside(place) if place else None
         self.history = file.with_name(f"{file.name}.prompts") if file else None
         self.log = self.coding.session.log.id
         self._branch = current_branch(self.coding.workspace.roots[0])

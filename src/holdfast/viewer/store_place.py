@@ -1,6 +1,6 @@
 """The place of a store that other processes write to.
 
-Rule: what is shown is the file that is there now. One that appears later is opened then; one that was deleted or
+Rule: what is shown is the store that is there now. One that appears later is opened then; a file that was deleted or
 replaced is let go.
 """
 
@@ -9,29 +9,31 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.errors import NotFound
-from holdfast.store.read_only import ReadOnlyStore
+from holdfast.store import open_read_only
+from holdfast.store.protocol import WatchedStore
+from holdfast.store_places import Place
 
 
 class StorePlace:
     """**Contract:** may be asked from any thread."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self._lock = threading.Lock()
         self._file: tuple[int, int] | None = None
         """Device and number of the file that is open. While it is, no other file can have them."""
-        self._store: ReadOnlyStore | None = None
+        self._store: WatchedStore | None = None
         self._openings = 0
 
-    def store(self) -> ReadOnlyStore | None:
+    def store(self) -> WatchedStore | None:
         """The store; None where there is none yet, or no longer."""
         with self._lock:
-            file = _file_at(self.path)
+            file = _file_at(self.place)
             if self._store is None or file != self._file:
                 self._let_go()
                 # A file without its tables: the process that made it has just begun.
                 with suppress(NotFound):
-                    self._store, self._file = ReadOnlyStore(self.path), file
+                    self._store, self._file = open_read_only(self.place), file
                     self._openings += 1
             return self._store
 
@@ -50,9 +52,12 @@ class StorePlace:
         self._store = self._file = None
 
 
-def _file_at(path: Path) -> tuple[int, int] | None:
+def _file_at(place: Place) -> tuple[int, int] | None:
+    """None where there is no file, as with a database, which has connections that come and go instead."""
+    if not isinstance(place, Path):
+        return None
     try:
-        found = path.stat()
+        found = place.stat()
     except OSError:
         return None
     return (found.st_dev, found.st_ino)

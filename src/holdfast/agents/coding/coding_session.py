@@ -56,7 +56,7 @@ from holdfast.events import Noted, SystemSet, ToolsSet
 from holdfast.messages import Image, Json
 from holdfast.models.model import Model
 from holdfast.packing.visibility import Visibility, visibility_of
-from holdfast.store import SqliteStore, Store
+from holdfast.store import Store, open_store
 from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallFinished, CallListener, CallSettings
 from holdfast.tools.envelope import ToolResult
@@ -345,7 +345,7 @@ async def open_coding_session(
         mcp.start()
         patience = min(SERVER_SECONDS, options.limits.seconds or SERVER_SECONDS)
         await mcp.ready(patience)
-        store = await asyncio.to_thread(SqliteStore, resolved.store)
+        store = await asyncio.to_thread(open_store, resolved.store)
         stack.callback(store.close)
         log, log_notes = await asyncio.to_thread(_find_or_begin, options, resolved, store)
         config = replace(

@@ -10,14 +10,13 @@ from holdfast.agents.commands.command import SlashCommand
 from holdfast.agents.outcomes import CommandAnswer
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.errors import InputError
-from holdfast.store import SqliteStore
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise VIEW.unexpected(argument)
     store, log = coding.session.store, coding.session.log.id
-    if not isinstance(store, SqliteStore):
+    if store.place is None:
         raise InputError(
             "this session is kept in memory alone, where the viewer cannot read it",
             hint="`/context` shows what is in the window now",
@@ -26,7 +25,7 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         coding.viewer.close()
         coding.viewer = None
     if coding.viewer is None:
-        coding.viewer = ViewerProcess(store.path, log, opens_browser=True)
+        coding.viewer = ViewerProcess(store.place, log, opens_browser=True)
     address = await asyncio.to_thread(coding.viewer.address)
     return CommandAnswer(f"This session is at <{address}> until you leave it.")
 

@@ -30,6 +30,7 @@ from holdfast.pair.phases import HandedOver, TurnBegan, phase_event, read_phase
 from holdfast.pair.roles import Pair, Role, validate_pair
 from holdfast.store import Store
 from holdfast.store.event_redaction import Redactor, redact_event
+from holdfast.store_places import Place, files_beside
 from holdfast.views import path
 
 PAIR_SOURCE = "holdfast pair"
@@ -120,7 +121,7 @@ def _meta(log: Log) -> dict[str, Json]:
     return started.meta if isinstance(started, LogStarted) else {}
 
 
-def lock_pair(place: Path, log: Log, root: Path) -> Callable[[], None]:
+def lock_pair(place: Place, log: Log, root: Path) -> Callable[[], None]:
     """Keep other processes on this machine from resuming the same pair, and from running another pair in its
     folder. The lock ends with the process, or when the returned function is called."""
     with ExitStack() as held:
@@ -129,21 +130,22 @@ def lock_pair(place: Path, log: Log, root: Path) -> Callable[[], None]:
         return held.pop_all().close
 
 
-def _lock_log(place: Path, log: Log) -> Callable[[], None]:
-    folder = place.with_name(f"{place.name}.pairs")
+def _lock_log(place: Place, log: Log) -> Callable[[], None]:
+    file = files_beside(place)
+    folder = file.with_name(f"{file.name}.pairs")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / f"{log.id}.lock").open("w")
+        lock = (folder / f"{log.id}.lock").open("w")
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror}") from None
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        file.close()
+        lock.close()
         raise InputError(
             f"another process works on the pair `{log.id}`", hint="wait for it or stop it, then try again"
         ) from None
-    return file.close
+    return lock.close
 
 
 def _lock_folder(root: Path) -> Callable[[], None]:

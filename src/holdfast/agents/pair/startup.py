@@ -38,7 +38,7 @@ from holdfast.agents.resolved_config import (
     ResolvedConfig,
     make_agent_config,
     resolve_config,
-    store_path,
+    store_place,
 )
 from holdfast.config import load_config
 from holdfast.effort import Effort
@@ -53,7 +53,8 @@ from holdfast.pair.folder import PairFolder
 from holdfast.pair.phases import ChoicesMade, Phase, ProjectRulesSet
 from holdfast.pair.roles import Pair, Role, check_tools
 from holdfast.pair.stop_rules import StopRules, contradictions, update_rules
-from holdfast.store import SqliteStore, Store
+from holdfast.store import Store, open_store
+from holdfast.store_places import Place, files_beside
 from holdfast.tools.workspace import Workspace
 
 ModelPair = tuple[Model | None, Model | None]
@@ -80,7 +81,7 @@ class PairOptions(Struct, frozen=True, kw_only=True):
 class PairCallbacks(Struct, frozen=True):
     """Who approves, and who is told of phases and of what each role does."""
 
-    approvals: Callable[[Path, str, str], DecisionMaker] = lambda _store, _log, _approve: AutoDecisions()
+    approvals: Callable[[Place, str, str], DecisionMaker] = lambda _store, _log, _approve: AutoDecisions()
     """Given the store, the log, and how approvals are wanted: `ask`, `auto`, `file`, or empty."""
     tell: Callable[[Phase], None] = lambda _: None
     watch: Callable[[str, Notice], None] = lambda _role, _notice: None
@@ -112,10 +113,10 @@ def _open(
     options: PairOptions, callbacks: PairCallbacks, env: Mapping[str, str], models: ModelPair
 ) -> OpenedPair:
     root = options.agent.root
-    place = store_path(options.agent, load_config(cwd=root, env=env), env)
+    place = store_place(options.agent, load_config(cwd=root, env=env), env)
     # Held in the thread that opens it: whatever fails before the end is closed there.
     with ExitStack() as stack:
-        store: Store = stack.enter_context(closing(SqliteStore(place)))
+        store: Store = stack.enter_context(closing(open_store(place)))
         known = None if options.pair else find_pair(options.agent, store)
         pair = known.pair if known else options.pair
         assert pair is not None, "a pair is given, or found"
@@ -269,12 +270,13 @@ def _agent_config(
     return replace(config, compacts_in_background=False, request_settings=settings)
 
 
-def _harness(place: Path, journal: PairJournal, configs: Mapping[str, ResolvedConfig]) -> Harness:
+def _harness(place: Place, journal: PairJournal, configs: Mapping[str, ResolvedConfig]) -> Harness:
     """Evaluations run in the sandbox of the role that builds; what was approved is beside the store."""
     config = configs[journal.pair.roles[1].name]
+    file = files_beside(place)
     return Harness(
         PairFolder(config.root, journal.pair.outputs),
-        place.with_name(f"{place.name}.pairs").absolute() / journal.log.id,
+        file.with_name(f"{file.name}.pairs").absolute() / journal.log.id,
         config.sandbox,
         config.permissions.hidden,
     )

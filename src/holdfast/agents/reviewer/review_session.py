@@ -31,7 +31,7 @@ from holdfast.agents.resolved_config import (
     load_permissions,
     make_agent_config,
     resolve_config,
-    store_path,
+    store_place,
 )
 from holdfast.agents.reviewer.change_view import KEY, VIEW_SHARE, background, change_digest, change_view
 from holdfast.agents.reviewer.linters import lint_review
@@ -57,7 +57,7 @@ from holdfast.review.finding import Finding
 from holdfast.review.git_changes import pin_revisions, review_root
 from holdfast.review.report import ReviewReport
 from holdfast.review.review import Review, start_review
-from holdfast.store import SqliteStore, Store
+from holdfast.store import Store, open_store
 from holdfast.tools.call import CallFinished
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
@@ -195,7 +195,7 @@ async def open_review(
     resolved = await asyncio.to_thread(resolve_config, asked, env, model)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(resolved.model.aclose)
-        store = await asyncio.to_thread(SqliteStore, resolved.store)
+        store = await asyncio.to_thread(open_store, resolved.store)
         stack.callback(store.close)
         began = _meta(asked, resolved, env)
         review, found = await asyncio.to_thread(
@@ -223,7 +223,7 @@ def _price_notes(resolved: ResolvedConfig) -> list[str]:
 def remembered_options(options: AgentOptions, env: Mapping[str, str]) -> AgentOptions:
     """The options to resume a review with: what is not given is as the review began."""
     config, *_ = load_permissions(options.root, env, trusts=options.trusts)
-    with closing(SqliteStore(store_path(options, config, env))) as store:
+    with closing(open_store(store_place(options, config, env))) as store:
         name = options.log or newest_session(store, options.root, REVIEW_SOURCE)
         log = Log.open(store, name).id
         meta = read_start(store, log).meta

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from holdfast.store_places import STORE_VARIABLE, is_url
+
 RUN_MARK = "_HOLDFAST_RUN"
 """Set to a unique value for each command, by which its processes are found."""
 
@@ -56,6 +58,11 @@ def is_secret_name(name: str) -> bool:
     return bool(_SECRET.search(name) or _GIVEN.fullmatch(name))
 
 
+def _leads_to_logs(name: str, value: str) -> bool:
+    """Whether a variable is the URL of the store, which has the logs of other work, and maybe a password."""
+    return name == STORE_VARIABLE and is_url(value)
+
+
 def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> dict[str, str]:
     """The part of an environment that commands get. `passes` are variables to pass on although they look like
     secrets."""
@@ -65,7 +72,7 @@ def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> d
         for name, value in given.items()
         if name not in _OBEYED
         and not name.startswith("BASH_FUNC_")
-        and (name in named or not is_secret_name(name))
+        and (name in named or not (is_secret_name(name) or _leads_to_logs(name, value)))
     }
     if not {"LC_ALL", "LC_CTYPE", "LANG"} & kept.keys():
         kept["LC_CTYPE"] = "C.UTF-8"
