@@ -14,7 +14,8 @@ from holdfast.errors import InputError
 from holdfast.events import Noted, ToolReturned
 from holdfast.log import Log
 from holdfast.messages import Text
-from holdfast.store import SqliteStore
+from holdfast.store import open_store
+from holdfast.store_places import parse_place
 
 
 def main() -> None:
@@ -37,7 +38,7 @@ def tell(number: int) -> None:
 
 def write(path: str, id_: str, name: str, groups: str, size: str, told: str) -> None:
     # Unbuffered: a line is in the file when `write` returns, even if the process is killed right then.
-    with SqliteStore(path) as store, Path(told).open("ab", buffering=0) as out:
+    with open_store(parse_place(path)) as store, Path(told).open("ab", buffering=0) as out:
         try:
             log = Log.create(store, id=id_, redact=str)
         except InputError:

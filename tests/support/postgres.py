@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class PostgresServer:
         self.programs = programs
         self.folder = folder or Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
         self.port = free_port()
-        self._settings = settings
+        self.settings = settings
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
             os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
@@ -66,7 +67,7 @@ class PostgresServer:
             f"unix_socket_directories={self.folder}",
             "listen_addresses=127.0.0.1",
         ]
-        settings += ["log_min_messages=fatal", *self._settings]
+        settings += ["log_min_messages=fatal", *self.settings]
         words = [str(self.programs / "postgres"), "-D", str(self.data)]
         words += [word for setting in settings for word in ("-c", setting)]
         self.log = (self.folder / "log").open("ab")
@@ -83,9 +84,23 @@ class PostgresServer:
 
     def kill(self) -> None:
         """`kill -9` for the server and every process of it."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        # Stopped first, so that it starts no further process meanwhile.
+        self.process.send_signal(signal.SIGSTOP)
+        children = _children(self.process.pid)
+        self.process.kill()
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         self.process.wait(60)
+        wait_until(lambda: not any(Path(f"/proc/{child}/exe").exists() for child in children))
         self.log.close()
+
+    def own(self, file: Path) -> None:
+        """Give a file to the user of the server, for nobody else to read."""
+        file.chmod(0o600)
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(file, nobody.pw_uid, nobody.pw_gid)
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -127,6 +142,16 @@ class PostgresServer:
             words, capture_output=True, text=True, check=False, cwd=self.folder, **_as_nobody()
         )
         assert done.returncode == 0, done.stderr
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name of the program, in brackets, may hold anything.
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
 
 
 def _as_nobody() -> dict[str, Any]:

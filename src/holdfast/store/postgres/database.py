@@ -33,8 +33,8 @@ SELECT set_config('search_path', quote_ident('holdfast_' || current_user) || ', 
 _SCHEMA = """
 SELECT 'holdfast_' || current_user, current_user, current_database(), current_setting('server_encoding'),
     (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'holdfast_' || current_user),
-    EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident('holdfast_' || current_user))),
-    to_regclass(quote_ident('holdfast_' || current_user) || '.holdfast_format') IS NOT NULL
+    count(c.oid) > 0, count(c.oid) FILTER (WHERE c.relname = 'holdfast_format') > 0
+FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = 'holdfast_' || current_user
 """
 _OTHER_PROGRAM = r"""
 SELECT s.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
@@ -59,8 +59,7 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection that nobody else uses meanwhile. After an error that ended it, the next one is new."""
-        if self._is_closed:
-            raise StoreError(f"the store `{self.place}` is closed", hint="open it again: `Session.resume(…)`")
+        self.check_open()
         with self._room:
             try:
                 db = self._free.pop()
@@ -73,6 +72,10 @@ class Database:
                     db.close()
                 else:
                     self._free.append(db)
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise StoreError(f"the store `{self.place}` is closed", hint="open it again: `Session.resume(…)`")
 
     def forget(self) -> None:
         """Close the connections that are not in use: what ended one has most likely ended all."""

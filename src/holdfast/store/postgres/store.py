@@ -192,6 +192,7 @@ class PostgresStore:
         return _text(row[0])
 
     def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[SearchHit, ...]:
+        self._database.check_open()
         asked = [self._words.split(phrase) for phrase in phrases(query)]
 
         def work(db: Connection) -> tuple[SearchHit, ...]:
@@ -228,6 +229,7 @@ class PostgresStore:
 
     def _split(self, drafts: Sequence[EntryDraft]) -> Words:
         """Words are split before anything is locked."""
+        self._database.check_open()
         texts = {one.id: one.text for draft in drafts for one in draft.artifacts if one.kind == "text"}
         return {id_: self._words.split(text) for id_, text in texts.items()}
 
