@@ -36,9 +36,12 @@ def postgres_programs() -> Path | None:
 
 
 class PostgresServer:
-    """**Contract:** `close` ends the server and deletes its folder. `folder` may be a file system of its own."""
+    """**Contract:** `close` ends the server and deletes its folder.
 
-    def __init__(self, *settings: str, folder: Path | None = None) -> None:
+    `folder` may be a file system of its own; `log_folder` is then another, where its write-ahead log has room.
+    """
+
+    def __init__(self, *settings: str, folder: Path | None = None, log_folder: Path | None = None) -> None:
         programs = postgres_programs()
         assert programs is not None, ABSENT
         self.programs = programs
@@ -47,12 +50,14 @@ class PostgresServer:
         self.settings = settings
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
-            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            for own in filter(None, (self.folder, log_folder)):
+                os.chown(own, nobody.pw_uid, nobody.pw_gid)
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         secret.chmod(0o644)
         options = ["--username=postgres", f"--pwfile={secret}", "--encoding=UTF8", "--locale=C", "--no-sync"]
         ways = ["--auth-local=trust", "--auth-host=scram-sha-256"]
+        ways += [f"--waldir={log_folder}/wal"] if log_folder else []
         self._run([str(programs / "initdb"), "-D", str(self.data), *options, *ways])
         self.start()
 
