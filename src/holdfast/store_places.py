@@ -25,6 +25,7 @@ _PARTS = re.compile(
     r"(?:\?(?P<query>[^@#]*))?",
     re.IGNORECASE,
 )
+_BAD_PERCENT = re.compile(r"%(?!(?!00)[0-9a-fA-F]{2})")
 _HOST = re.compile(r"(?:\[[^\]]*\]|[^:\[\],]*)(?::\d*)?")
 _SHOWN = ("host", "hostaddr", "port", "user", "dbname", "service")
 """Parameters of a URL that say where a store is; others may be secrets."""
@@ -59,7 +60,11 @@ def parse_place(given: str | os.PathLike[str]) -> Place:
     if not isinstance(given, str) or not is_url(given):
         return Path(given).expanduser()
     found = _PARTS.fullmatch(given)
-    if found is None or not all(_HOST.fullmatch(host) for host in found["hosts"].split(",")):
+    if (
+        _BAD_PERCENT.search(given)
+        or found is None
+        or not all(_HOST.fullmatch(host) for host in found["hosts"].split(","))
+    ):
         raise InputError(
             "the URL of the store cannot be read",
             hint="write `postgresql://user@host:port/database`, and in a password %40 for @ and %2F for /",

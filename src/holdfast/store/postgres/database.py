@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from holdfast.errors import NotFound, StoreError
+from holdfast.errors import HoldfastError, InputError, NotFound, StoreError
 from holdfast.store_places import PostgresPlace
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -138,8 +138,14 @@ _ADVICE = {
 """What went wrong and what to do, by SQLSTATE."""
 
 
-def store_error(error: psycopg.Error, place: PostgresPlace) -> StoreError:
+def store_error(error: psycopg.Error, place: PostgresPlace) -> HoldfastError:
     """An error of PostgreSQL as a sentence that names the store."""
+    if error.sqlstate is None and isinstance(error, psycopg.ProgrammingError):
+        # What libpq says of it may hold the password.
+        return InputError(
+            f"the URL of the store `{place}` is not one that libpq reads",
+            hint="its parameters are those of libpq, such as `?sslmode=verify-full`",
+        )
     said = " ".join((error.diag.message_primary or str(error)).split())
     if error.sqlstate in _ADVICE:
         what, hint = _ADVICE[error.sqlstate]
