@@ -95,6 +95,8 @@ class FollowedConversation(Generic[M]):
         self._known: list[_KnownTurn] = []
         self._folded_turns = 0
         """How many turns there were when the newest fold was made."""
+        self.times_caught_up = 0
+        """How often there was something that another process had recorded."""
         self._read_log()
         self._usage: tuple[Usage, str] | None = None
 
@@ -173,6 +175,15 @@ class FollowedConversation(Generic[M]):
         with self._lock:
             return self._same_turns(turns)
 
+    def lacks_reply(self, messages: Sequence[M]) -> bool:
+        """Whether the list goes on from the log with a reply that the log does not have yet."""
+        turns = [event for _, events in self._translation.read(messages) for event in events]
+        turns = [event for event in turns if isinstance(event, Turn)]
+        with self._lock:
+            self._catch_up()
+            same = self._same_turns(turns)
+            return same == len(self._known) and any(isinstance(t, AssistantReplied) for t in turns[same:])
+
     def goes_another_way(self, messages: Sequence[M]) -> bool:
         """Whether the list has none of the log's replies. One alone does not count: clients send it back otherwise
         than it came, or ask once more."""
@@ -225,6 +236,7 @@ class FollowedConversation(Generic[M]):
         window = self.session.window
         self.session.catch_up()
         if self.session.window is not window:
+            self.times_caught_up += 1
             self._read_log()
 
     def _same_turns(self, events: Sequence[Event]) -> int:

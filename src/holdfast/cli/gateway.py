@@ -172,6 +172,12 @@ def say_viewer(viewer: ViewerProcess) -> None:
     default="",
     help="Take only requests whose path begins with it (default: none on loopback, elsewhere a random one).",
 )
+@click.option(
+    "--texts",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep texts that are left out of requests here (default: beside the store).",
+)
 @view_option
 @mode_options
 @upstream_options
@@ -179,6 +185,7 @@ def say_viewer(viewer: ViewerProcess) -> None:
 @click.pass_context
 def command(
     ctx: click.Context,
+    texts: Path | None,
     view: bool,
     port: int,
     host: str,
@@ -205,6 +212,7 @@ def command(
 
     token = token or ("" if host in LOOPBACK else secrets.token_urlsafe(16))
     place = store_place(ctx)
+    folder = texts.expanduser().absolute() if texts else texts_folder(place)
     spans = exchange_spans(ctx)
     listening = open_socket(host, port)
     store = ctx.with_resource(open_store(place))
@@ -214,13 +222,13 @@ def command(
         access=AccessRules(token, (host,)),
         store=store,
         settings=settings,
-        files=texts_folder(place),
+        files=folder,
         config=load_config(cwd=Path.cwd(), env=os.environ),
         observers=spans,
     )
 
     def say_start() -> None:
-        _say_where(ctx, address, upstreams, settings)
+        _say_where(ctx, address, upstreams, settings, folder)
         if view:
             viewer = ctx.with_resource(ViewerProcess(place))
             # The gateway does not wait for it.
@@ -331,14 +339,12 @@ def _say_waiting(requests: int) -> None:
 
 
 def _say_where(
-    ctx: click.Context, address: str, upstreams: dict[Wire, str], settings: GatewaySettings
+    ctx: click.Context, address: str, upstreams: dict[Wire, str], settings: GatewaySettings, texts: Path
 ) -> None:
     goes = "; ".join(f"{wire} to {upstream}" for wire, upstream in upstreams.items())
     note(f"listening on {address} (OpenAI's clients: {address}/v1); Ctrl-C ends it")
     note(f"passing on {goes}")
     if settings.mode != "watch":
         control = f", but for {settings.control:.0%} of the sessions" if settings.control else ""
-        note(
-            f"mode {settings.mode}{control}; texts that are left out are in {texts_folder(store_place(ctx))}"
-        )
+        note(f"mode {settings.mode}{control}; texts that are left out are in {texts}")
     note(f"what passes is {where_recorded(ctx)}")

@@ -4,6 +4,7 @@ Rule: a client needs no help to be told apart. A conversation keeps its mode acr
 so is every change of it, with the reason.
 """
 
+import time
 from collections.abc import Sequence
 from threading import Condition, Lock
 
@@ -29,6 +30,7 @@ from holdfast.session import Session
 from holdfast.session_settings import SESSION, SessionSettings, kept_settings
 from holdfast.store import Store
 from holdfast.store.encoding import decode_entry
+from holdfast.store_places import PostgresPlace
 from holdfast.tokenizers import counter_for_model
 from holdfast.wire.foreign_json import count, obj
 from holdfast.wire.translation import WireTranslation
@@ -60,21 +62,10 @@ class ConversationMode(Struct, frozen=True):
 class ClientConversation:
     """One conversation of a client, with its log."""
 
-    def __init__(
-        self,
-        followed: FollowedConversation[Json],
-        state: ConversationMode,
-        *,
-        keeps_replacements: bool,
-        removed: int,
-        passed: dict[str, float],
-    ) -> None:
+    def __init__(self, followed: FollowedConversation[Json]) -> None:
         self.followed = followed
-        self.state = state
-        self.keeps_replacements = keeps_replacements
-        """Whether results that were ever replaced are replaced here too: they were, here or in a session that this
-        one continues. A session that was only ever watched may have sent the same result whole."""
-        self._passed = passed
+        self._passed: dict[str, float] = {}
+        self.read_log()
         self.model = ""
         self.entry: ModelEntry | None = None
         """What is known of the model."""
@@ -82,10 +73,35 @@ class ClientConversation:
         self.is_suspended = False
         """Whether requests go as they come until it is known how the provider took the last one that way."""
         self._sizes: list[tuple[int, int]] = []
-        self.tokens_removed = removed
-        """Tokens that the last request had less than the client's."""
         self._unrecorded = 0
         self._recorded = Condition()
+
+    def read_log(self) -> None:
+        """Take in what the log says, which another gateway may have written."""
+        self._times_caught_up = self.followed.times_caught_up
+        entries = self.followed.session.log.entries()
+        modes = _modes(entries)
+        self.state = modes[-1]
+        self.keeps_replacements = _meta(entries[0].event).get("continued") is True or any(
+            mode.mode == "safe" for mode in modes
+        )
+        """Whether results that were ever replaced are replaced here too: they were, here or in a session that this
+        one continues. A session that was only ever watched may have sent the same result whole."""
+        self.tokens_removed = _removed_last(entries)
+        """Tokens that the last request had less than the client's."""
+        for key, at in _results_passed(entries).items():
+            self._passed[key] = min(at, self._passed.get(key, at))
+
+    def wait_for_other_gateway(self, messages: Sequence[Json]) -> None:
+        """Wait until the gateway that answered before has recorded what it answered, which a client sends back at
+        once. One that does not in time, because it was killed, is not waited for."""
+        if not isinstance(self.followed.session.store.place, PostgresPlace):
+            return
+        until = time.monotonic() + RECORDING_SECONDS
+        while self.followed.lacks_reply(messages) and time.monotonic() < until:
+            time.sleep(0.02)
+        if self.followed.times_caught_up != self._times_caught_up:
+            self.read_log()
 
     def begin_request(self) -> None:
         """Wait until the request before is recorded: a client sends back its reply, and where the client's copy is
@@ -237,16 +253,7 @@ class ClientConversations:
                 compares_thinking=False,
                 hint=self._files.retrieval_hint,
             )
-            entries = session.log.entries()
-            modes = _modes(entries)
-            found = ClientConversation(
-                followed,
-                modes[-1],
-                keeps_replacements=_meta(entries[0].event).get("continued") is True
-                or any(mode.mode == "safe" for mode in modes),
-                removed=_removed_last(entries),
-                passed=_results_passed(entries),
-            )
+            found = ClientConversation(followed)
         found.model, found.entry = request.model, self._lookup(request.model)
         self._open[log] = found
         drop_oldest(self._open, MOST_OPEN)

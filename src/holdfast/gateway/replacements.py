@@ -6,11 +6,12 @@ another version. So it is a log of its own: what every request must know, no sin
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 
 from msgspec import Struct
 
-from holdfast.errors import NotFound
+from holdfast.errors import InputError, NotFound
 from holdfast.events import Event, Noted
 from holdfast.gateway.result_texts import ResultText
 from holdfast.gateway.settings import REPLACEMENTS
@@ -91,12 +92,10 @@ class Replacements:
 
     def begin(self) -> Log:
         """Make the log, if there is none: that it is there says that requests may have to be changed."""
-        try:
-            self._log = Log.open(self._store, REPLACEMENTS)
-        except NotFound:
-            self._log = Log.create(
-                self._store, id=REPLACEMENTS, title="What the gateway sent in place of results"
-            )
+        # Another gateway may make it at this moment.
+        with suppress(InputError):
+            Log.create(self._store, id=REPLACEMENTS, title="What the gateway sent in place of results")
+        self._log = Log.open(self._store, REPLACEMENTS)
         return self._log
 
     def _catch_up(self) -> None:

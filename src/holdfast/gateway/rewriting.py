@@ -115,6 +115,7 @@ class Rewriter:
             return None
         conversation = self._conversations.find(request, exchange)
         conversation.begin_request()
+        conversation.wait_for_other_gateway(request.readable)
         return RequestContext(request, conversation, body)
 
     def _changed(
