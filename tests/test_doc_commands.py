@@ -48,6 +48,8 @@ NOT_RUN = {
     "holdfast wrap ": "needs the agent; tests/cli/test_cli_gateway.py wraps others",
     "holdfast gateway": "runs until it is ended, in tests/cli/test_cli_gateway.py",
     "holdfast view": "runs until it is ended, in tests/cli/test_cli_view.py",
+    "createdb ": "needs a PostgreSQL server; tests/cli/test_cli_postgres.py has one",
+    "HOLDFAST_STORE=postgresql": "likewise",
     "python benchmarks/peers/environments.py": "installs every framework; `.ci/run` does so for three",
     "uv run pytest tests/adapters tests/library": "the tests themselves",
     "#!/bin/sh": "a hook of git, run by tests/cli/test_cli_review_ends.py",
