@@ -15,39 +15,36 @@ from holdfast.agents.resolved_config import store_place
 from holdfast.agents.sessions import SOURCE, all_sessions, read_session, session_folder, sessions_in
 from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
-from holdfast.store import Store, open_read_only
+from holdfast.store import MemoryStore, Store, open_read_only
 from holdfast.store.protocol import LogInfo
-from holdfast.store_places import Place
 
 
 def list_sessions(
     options: AgentOptions, env: Mapping[str, str], root: Path | None, first: int, most: int
 ) -> list[SessionInfo]:
     """The sessions of a folder, or of all, the most recently used first."""
-    place = _store_place(options, env, root)
-    if isinstance(place, Path) and not place.exists():
-        return []
-    with open_read_only(place) as store:
+    with _opened(options, env, root) as store:
         found = sessions_in(store, root) if root else all_sessions(store)
         return [_info(store, info) for info in islice(found, first, first + most)]
 
 
 def check_stored(options: AgentOptions, env: Mapping[str, str], root: Path, log: str) -> None:
     """Raises NotFound if there is no session with this id, and InputError if it belongs to another folder."""
-    place = _store_place(options, env, root)
-    folder = ""
-    if not isinstance(place, Path) or place.exists():
-        with open_read_only(place) as store:
-            infos = {info.head.id: info for info in store.logs() if info.head.source == SOURCE}
-            folder = session_folder(store, log) if log in infos else ""
+    with _opened(options, env, root) as store:
+        infos = {info.head.id: info for info in store.logs() if info.head.source == SOURCE}
+        folder = session_folder(store, log) if log in infos else ""
     if not folder:
         raise NotFound(f"there is no session `{log}`", hint="`session/list` lists them")
     if Path(folder) != root:
         raise InputError(f"that session belongs to `{folder}`", hint="open it from there")
 
 
-def _store_place(options: AgentOptions, env: Mapping[str, str], root: Path | None) -> Place:
-    return store_place(options, load_config(cwd=root or options.root, env=env), env)
+def _opened(options: AgentOptions, env: Mapping[str, str], root: Path | None) -> Store:
+    """The store, or an empty one where there is none."""
+    try:
+        return open_read_only(store_place(options, load_config(cwd=root or options.root, env=env), env))
+    except NotFound:
+        return MemoryStore()
 
 
 def _info(store: Store, info: LogInfo) -> SessionInfo:
