@@ -1,7 +1,7 @@
 """The place of a store that other processes write to.
 
-Rule: what is shown is the store that is there now. One that appears later is opened then; a file that was deleted or
-replaced is let go.
+Rule: what is shown is the store that is there now. One that appears later is opened then; a file that was deleted
+or replaced is let go.
 """
 
 import threading

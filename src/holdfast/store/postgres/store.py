@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import psycopg
 
-from holdfast.errors import NotFound, StoreError
+from holdfast.errors import NotFound
 from holdfast.store.event_redaction import valid_unicode
 from holdfast.store.postgres.database import (
     Connection,
@@ -20,7 +20,9 @@ from holdfast.store.postgres.database import (
     store_error,
     transaction,
 )
-from holdfast.store.postgres.search import joined, search
+from holdfast.store.postgres.search import search
+from holdfast.store.postgres.texts import unpacked_text
+from holdfast.store.postgres.writes import Words, append, are_stored, put, refer
 from holdfast.store.protocol import (
     Artifact,
     EntryDraft,
@@ -28,10 +30,11 @@ from holdfast.store.protocol import (
     EntryRow,
     LogHead,
     LogInfo,
+    LogSize,
     ResolvedId,
     SearchHit,
+    StoreSize,
     pick_id,
-    place_drafts,
 )
 from holdfast.store.text_search import phrases
 from holdfast.store.word_splitting import WordSplitter
@@ -41,9 +44,6 @@ RECONNECT_SECONDS = 10.0
 """How long a server that stopped is waited for, once the store was open."""
 
 T = TypeVar("T")
-Words = dict[str, list[str]]
-"""The words of texts that search finds, by id."""
-
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _INFO = "SELECT id, title, source, origin, schema, at, entries, last_at FROM logs"
 _ROWS = """
@@ -56,22 +56,34 @@ _IDS = """
 SELECT 'log', id FROM logs WHERE id {0} UNION ALL SELECT 'entry', id FROM entries WHERE id {0}
 UNION ALL SELECT 'artifact', id FROM artifacts WHERE id {0} LIMIT 6
 """
-# Numbers are in the order of the texts; rows are inserted in that of the ids, lest two writers block each other.
-_NEW_TEXTS = """
-INSERT INTO artifacts (n, id, kind, text)
-SELECT n, id, kind, text FROM (
-    SELECT nextval(pg_get_serial_sequence('artifacts', 'n')) AS n, g.*
-    FROM unnest(%s::text[], %s::text[], %s::bytea[]) AS g (id, kind, text)
-) g ORDER BY id ON CONFLICT (id) DO NOTHING RETURNING n, id
-"""
-_KNOWN_TEXTS = """
-SELECT a.n, a.id, a.kind, a.text = g.text FROM unnest(%s::text[], %s::bytea[]) AS g (id, text)
-JOIN artifacts a ON a.id = g.id
-"""
 _ORPHANS = """
 SELECT DISTINCT r.artifact FROM entries e JOIN refs r ON r.entry = e.n
 WHERE e.log = %(log)s AND NOT EXISTS (
     SELECT 1 FROM refs o JOIN entries f ON f.n = o.entry WHERE o.artifact = r.artifact AND f.log <> %(log)s)
+"""
+_DISK = """
+SELECT sum(pg_total_relation_size(c.oid))::bigint, sum(
+    pg_relation_size(c.oid) * coalesce(s.n_dead_tup::float8 / nullif(s.n_live_tup + s.n_dead_tup, 0), 0))::bigint
+FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
+WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+"""
+"""What the tables take, and how much of it rows take that are deleted, as the server last counted them."""
+_SIZES = """
+WITH ranks AS (
+    SELECT l.n AS log, l.id, row_number() OVER (ORDER BY coalesce(l.last_at, 0), l.n) AS rank,
+        (SELECT coalesce(sum(octet_length(e.body)), 0) FROM entries e WHERE e.log = l.n) AS bytes
+    FROM logs l
+), used AS (
+    SELECT DISTINCT e.log, r.artifact FROM refs r JOIN entries e ON e.n = r.entry
+), texts AS (
+    SELECT u.artifact, max(octet_length(a.text)) AS bytes, count(*) AS logs, max(r.rank) AS last
+    FROM used u JOIN ranks r ON r.log = u.log JOIN artifacts a ON a.n = u.artifact GROUP BY u.artifact
+)
+SELECT r.id, (r.bytes + coalesce(sum(t.bytes), 0))::bigint,
+    (r.bytes + coalesce(sum(t.bytes) FILTER (WHERE t.logs = 1), 0))::bigint,
+    (r.bytes + coalesce(sum(t.bytes) FILTER (WHERE t.last = r.rank), 0))::bigint
+FROM ranks r LEFT JOIN used u ON u.log = r.log LEFT JOIN texts t ON t.artifact = u.artifact
+GROUP BY r.log, r.id, r.rank, r.bytes ORDER BY r.rank
 """
 
 
@@ -103,8 +115,8 @@ class PostgresStore:
                 (head.id, *texts, head.schema, head.at),
             ).fetchone()
             if row is None:
-                return tuple(tried) if _are_stored(db, tried) else ()
-            return _append(db, head.id, row[0], 0, drafts, words, tried)
+                return tuple(tried) if are_stored(db, tried) else ()
+            return append(db, head.id, row[0], 0, drafts, words, tried)
 
         return self._run(work)
 
@@ -113,9 +125,9 @@ class PostgresStore:
 
         def work(db: Connection) -> tuple[EntryRow, ...]:
             number, last = _locked_log(db, log)
-            if _are_stored(db, tried):
+            if are_stored(db, tried):
                 return tuple(tried)
-            return _append(db, log, number, last, drafts, words, tried)
+            return append(db, log, number, last, drafts, words, tried)
 
         return self._run(work)
 
@@ -148,7 +160,11 @@ class PostgresStore:
         found = self._run(lambda db: db.execute(f"{_INFO} ORDER BY n").fetchall(), _SNAPSHOT)
         return tuple(map(_info, found))
 
-    def delete(self, log: str) -> None:
+    def delete(self, *logs: str) -> None:
+        for log in logs:
+            self._delete(log)
+
+    def _delete(self, log: str) -> None:
         tries = 0
 
         def work(db: Connection) -> None:
@@ -180,7 +196,7 @@ class PostgresStore:
                 "SELECT n FROM entries WHERE log = %s ORDER BY seq LIMIT 1", (number,)
             ).fetchone()
             assert first is not None, "a log has a first entry"
-            _refer(db, [(first[0], id_) for id_ in _put(db, [artifact], words).values()])
+            refer(db, [(first[0], id_) for id_ in put(db, [artifact], words).values()])
 
         self._run(work)
 
@@ -189,7 +205,7 @@ class PostgresStore:
         row = self._run(lambda db: db.execute(query, (artifact,), binary=True).fetchone(), _SNAPSHOT)
         if row is None:
             raise NotFound(f"no text `{artifact}` in the store")
-        return _text(row[0])
+        return unpacked_text(row[0])
 
     def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[SearchHit, ...]:
         self._database.check_open()
@@ -212,6 +228,23 @@ class PostgresStore:
         # No id has a NUL, and no parameter can have one.
         exact, near = ([], []) if "\0" in prefix else self._run(work, _SNAPSHOT)
         return pick_id(prefix, [ResolvedId(*row) for row in exact], [ResolvedId(*row) for row in near])
+
+    def size(self) -> StoreSize:
+        def work(db: Connection) -> StoreSize:
+            row = db.execute(_DISK).fetchone()
+            assert row is not None, "an aggregate gives a row"
+            return StoreSize(row[0], row[1], tuple(LogSize(*row) for row in db.execute(_SIZES)))
+
+        return self._run(work, _SNAPSHOT)
+
+    def vacuum(self) -> None:
+        """Writers and readers of a table wait while it is written anew."""
+        try:
+            with self._database.connection() as db:
+                for table in ("refs", "words", "artifacts", "entries", "logs"):
+                    db.execute(f"VACUUM (FULL, ANALYZE) {table}")
+        except psycopg.Error as error:
+            raise store_error(error, self.place) from None
 
     def damage(self) -> tuple[str, ...]:
         """Nothing: the server checks its own files."""
@@ -259,111 +292,6 @@ class ReadOnlyPostgresStore(PostgresStore):
         return hash(self._run(lambda db: db.execute(query).fetchone(), _SNAPSHOT))
 
 
-def _append(
-    db: Connection,
-    log: str,
-    number: int,
-    last: int,
-    drafts: Sequence[EntryDraft],
-    words: Words,
-    tried: list[EntryRow],
-) -> tuple[EntryRow, ...]:
-    def tip(chain: str) -> str | None:
-        row = db.execute(
-            "SELECT id FROM entries WHERE log = %(log)s AND chain = %(chain)s"
-            " AND substring(chain, 1, 100) = substring(%(chain)s::bytea, 1, 100) ORDER BY seq DESC LIMIT 1",
-            {"log": number, "chain": chain.encode()},
-        ).fetchone()
-        return str(row[0]) if row else None
-
-    def known(id_: str) -> bool:
-        return bool(db.execute("SELECT 1 FROM entries WHERE id = %s AND log = %s", (id_, number)).fetchone())
-
-    rows = place_drafts(log, drafts, last=last, tip=tip, known=known)
-    tried[:] = rows
-    artifacts = _put(db, [artifact for draft in drafts for artifact in draft.artifacts], words)
-    entries = _insert_entries(db, number, rows)
-    pairs = zip(entries, drafts, strict=True)
-    _refer(db, [(entry, artifacts[one.id]) for entry, draft in pairs for one in draft.artifacts])
-    if rows:
-        ended = (rows[-1].seq, rows[-1].at, number)
-        db.execute("UPDATE logs SET entries = %s, last_at = %s WHERE n = %s", ended)
-    return rows
-
-
-def _insert_entries(db: Connection, log: int, rows: Sequence[EntryRow]) -> list[int]:
-    """The numbers of new entries, in their order."""
-    columns = (
-        [row.id for row in rows],
-        [row.seq for row in rows],
-        [row.parent for row in rows],
-        [row.chain.encode() for row in rows],
-        [row.at for row in rows],
-        [row.body for row in rows],
-    )
-    try:
-        found = db.execute(
-            "INSERT INTO entries (log, id, seq, parent, chain, at, body) SELECT %s, * FROM"
-            " unnest(%s::text[], %s::integer[], %s::text[], %s::bytea[], %s::float8[], %s::bytea[]) RETURNING n",
-            (log, *columns),
-        )
-    except psycopg.errors.UniqueViolation as error:
-        if error.diag.constraint_name != "entry_ids":
-            raise
-        raise StoreError(
-            "two different entries have the same id; the second was not stored",
-        ) from None
-    return [row[0] for row in found]
-
-
-def _put(db: Connection, given: Sequence[Artifact], words: Words) -> dict[str, int]:
-    """The numbers of texts by id, stored now or earlier."""
-    # A text that is said counts as said, wherever it is repeated.
-    artifacts = {one.id: one for one in sorted(given, key=lambda one: one.kind == "text")}
-    artifacts = {one.id: artifacts[one.id] for one in given}
-    if not artifacts:
-        return {}
-    ids, kinds = list(artifacts), [one.kind for one in artifacts.values()]
-    texts = [one.text.encode() for one in artifacts.values()]
-    new = {id_: number for number, id_ in db.execute(_NEW_TEXTS, (ids, kinds, texts))}
-    old = [(id_, text) for id_, text in zip(ids, texts, strict=True) if id_ not in new]
-    numbers, said = dict(new), [id_ for id_ in ids if id_ in new and artifacts[id_].kind == "text"]
-    if old:
-        for number, id_, kind, is_same in db.execute(_KNOWN_TEXTS, tuple(map(list, zip(*old, strict=True)))):
-            if not is_same:
-                raise StoreError(f"two different texts have the id `{id_}`; the second was not stored")
-            numbers[id_] = number
-            if kind != "text" and artifacts[id_].kind == "text":
-                db.execute("UPDATE artifacts SET kind = 'text' WHERE n = %s", (number,))
-                said.append(id_)
-    if said:
-        columns = (
-            [numbers[i] for i in said],
-            [joined(words[i]) for i in said],
-            [len(words[i]) for i in said],
-        )
-        db.execute("INSERT INTO words SELECT * FROM unnest(%s::bigint[], %s::text[], %s::integer[])", columns)
-    return numbers
-
-
-def _refer(db: Connection, refs: Sequence[tuple[int, int]]) -> None:
-    if refs:
-        columns = tuple(map(list, zip(*refs, strict=True)))
-        db.execute(
-            "INSERT INTO refs SELECT * FROM unnest(%s::bigint[], %s::bigint[]) ON CONFLICT DO NOTHING",
-            columns,
-        )
-
-
-def _are_stored(db: Connection, rows: Sequence[EntryRow]) -> bool:
-    """Whether these very entries are there."""
-    if not rows:
-        return False
-    asked = (rows[0].id, rows[0].at)
-    query = "SELECT 1 FROM entries WHERE id = %s AND at IS NOT DISTINCT FROM %s"
-    return db.execute(query, asked).fetchone() is not None
-
-
 def _locked_log(db: Connection, log: str) -> tuple[int, int]:
     """The number of a log and that of its last entry; nobody else writes to it until the transaction ends."""
     row = db.execute("SELECT n, entries FROM logs WHERE id = %s FOR UPDATE", (log,)).fetchone()
@@ -386,21 +314,16 @@ def _unknown_log(log: str) -> NotFound:
 def _rows(db: Connection, where: str, given: tuple[Any, ...]) -> tuple[EntryRow, ...]:
     found = db.execute(_ROWS.format(where), given, binary=True)
     return tuple(
-        EntryRow(id_, log, seq, parent, _text(chain), at, body)
+        EntryRow(id_, log, seq, parent, unpacked_text(chain), at, body)
         for id_, log, seq, parent, chain, at, body in found
     )
 
 
 def _texts(db: Connection, where: str, given: tuple[Any, ...]) -> dict[str, str]:
-    return {id_: _text(text) for id_, text in db.execute(_TEXTS.format(where), given, binary=True)}
+    return {id_: unpacked_text(text) for id_, text in db.execute(_TEXTS.format(where), given, binary=True)}
 
 
 def _info(row: tuple[Any, ...]) -> LogInfo:
     id_, title, source, origin, schema, at, entries, last_at = row
-    head = LogHead(id_, _text(title), _text(source), _text(origin), schema, at)
+    head = LogHead(id_, unpacked_text(title), unpacked_text(source), unpacked_text(origin), schema, at)
     return LogInfo(head, entries=entries, last_at=last_at)
-
-
-def _text(stored: bytes) -> str:
-    # A damaged byte must not make the rest unreadable; `verify` finds it by the id.
-    return stored.decode("utf-8", "replace")
