@@ -215,3 +215,18 @@ def test_an_mcp_server_reads_it_and_makes_none(url: str) -> None:
     open_store(parse_place(url)).close()
     done = process("mcp", "--store", url, input=b"")
     assert (done.code, "serving 0 logs" in done.err) == (0, True), done.err
+
+
+def test_sizes_prune_and_vacuum(url: str, recording: Path) -> None:
+    (made,) = holdfast("logs", "import", recording, "--store", url, "--json").json
+    with Session(store=url, log="work") as session:
+        session.append({"role": "user", "content": "Look."})
+    sizes = holdfast("logs", "sizes", "--store", url, "--json")
+    assert sizes.code == 0, sizes.err
+    assert made["id"] in sizes.text
+    pruned = holdfast("logs", "prune", "--older-than", "90d", "--yes", "--store", url)
+    assert pruned.code == 0, pruned.err
+    assert [info["id"] for info in holdfast("logs", "--store", url, "--json").json] == ["work"]
+    done = holdfast("logs", "vacuum", "--store", url, "--json")
+    assert done.code == 0, done.err
+    assert holdfast("logs", "verify", "--store", url).code == 0
