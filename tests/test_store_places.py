@@ -73,6 +73,12 @@ def test_a_url_that_is_not_certain_is_refused_and_not_repeated(url: str) -> None
     assert "%40 for @" in caught.value.hint
 
 
+def test_a_url_that_was_made_a_path_is_refused() -> None:
+    with pytest.raises(InputError, match="is no path") as caught:
+        parse_place(Path(URL))
+    assert "s3cret" not in str(caught.value)
+
+
 def test_files_of_a_database_are_in_the_data_folder_and_do_not_depend_on_the_password(tmp_path: Path) -> None:
     env = {"XDG_DATA_HOME": str(tmp_path)}
     one, two = (files_beside(parse_place(url), env) for url in (URL, URL.replace("s3cret", "other")))

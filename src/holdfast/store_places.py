@@ -57,6 +57,8 @@ def is_url(text: str) -> bool:
 
 def parse_place(given: str | os.PathLike[str]) -> Place:
     """The place of this name: a URL of PostgreSQL, or else a file."""
+    if not isinstance(given, str) and re.match("postgres(ql)?:", str(given)):
+        raise InputError("the URL of a store is no path", hint="pass it as a `str`")
     if not isinstance(given, str) or not is_url(given):
         return Path(given).expanduser()
     found = _PARTS.fullmatch(given)

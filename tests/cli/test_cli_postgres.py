@@ -59,7 +59,7 @@ def test_every_way_to_name_a_store_takes_a_url(
     assert [info["id"] for info in holdfast("logs", *option, "--json").json] == [made["id"]]
     assert holdfast("show", made["id"], *option).code == 0
     assert holdfast("pack", made["id"], "--budget", "4k", *option).code == 0
-    assert holdfast("replay", made["id"], "--budget", "4k", "--policy", "newest", *option).code in (0, 2)
+    assert process("replay", made["id"], "--budget", "2k", "--jobs", "2", *option).code == 0
     assert holdfast("logs", "verify", *option).code == 0
     assert holdfast("logs", "delete", made["id"], "--yes", *option).code == 0
     assert holdfast("logs", *option, "--json").json == []
