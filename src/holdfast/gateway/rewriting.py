@@ -233,9 +233,8 @@ class Rewriter:
         )
         if folded is None:
             return None
-        for id_ in {*folded.cut_ids, *self._files.ids_in(folded.encoded.decode())}:
-            if not self._files.has(id_):
-                self._files.keep(*whole_text(self._store, id_))
+        named = {*folded.cut_ids, *self._files.ids_in(folded.encoded.decode())}
+        self._files.keep_all(whole_text(self._store, id_) for id_ in named if not self._files.has(id_))
         exchange.change.is_folded = folded.is_folded
         sent = counter_for_model(request.model).text(folded.encoded.decode())
         _count_removed(exchange, conversation, conversation.tokens_of(raw) - sent)
