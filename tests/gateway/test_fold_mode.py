@@ -15,6 +15,7 @@ from gateway.caching_provider import caching_provider, run_agent
 from gateway.client_lists import (
     FORMATS,
     LISTS,
+    PATHS,
     body,
     list_in,
     long_text,
@@ -107,6 +108,20 @@ def test_a_long_session_fits_and_the_provider_takes_every_request(tmp_path, form
     # The rest of a request is the client's, byte for byte.
     field = json.dumps(LISTS[format_]).encode()
     assert sent[-1].partition(field)[0] == body(format_, lists[-1]).partition(field)[0]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("mode", ["safe", "fold"])
+def test_half_an_emoji_in_a_request_does_not_end_the_mode(tmp_path, mode, format_) -> None:
+    store, settings = MemoryStore(), {"mode": mode, "largest_result": 1_000}
+    settings |= {"budget": BUDGET} if mode == "fold" else {}
+    whole = body(format_, work(format_, 12, lines=120)[-1]).replace(b"Find out", b"Find \\ud83d out")
+    with upstream() as (url, seen), gateway_before(url, store, files=tmp_path, **settings) as gateway:
+        assert httpx2.post(f"{gateway}{PATHS[format_]}", content=whole).status_code == 200
+    assert remarks(store, MODE) == []
+    (sent,) = (got.body for got in seen.requests)
+    assert len(sent) < len(whole)
+    assert b"Find \\ud83d out" in sent
 
 
 def test_a_history_that_fits_goes_as_it_came(tmp_path) -> None:

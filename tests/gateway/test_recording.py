@@ -145,6 +145,15 @@ def test_conversations_are_told_apart_by_their_messages() -> None:
     assert len(turns(store, logs["Second."].head.id)) == 2
 
 
+def test_a_text_that_was_cut_inside_an_emoji_passes_as_it_is_and_is_recorded() -> None:
+    store = MemoryStore()
+    half = b'{"model": "m", "messages": [{"role": "user", "content": "It is blue \\ud83d"}]}'
+    with upstream() as (url, seen), gateway_before(url, store) as gateway:
+        assert httpx2.post(f"{gateway}/v1/chat/completions", content=half).status_code == 200
+    assert seen.requests[0].body == half
+    assert turns(store)[0] == UserSaid((Text("It is blue \ufffd"),))
+
+
 def test_sessions_that_begin_with_the_same_words_are_logs_of_their_own() -> None:
     """A client that says nothing of its session, asked twice to do the same."""
     store = MemoryStore()

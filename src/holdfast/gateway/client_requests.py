@@ -15,7 +15,7 @@ from holdfast.messages import Json, ToolDefinition, joined_text
 from holdfast.models.errors import redacted_line
 from holdfast.views.prose import without_wrappers
 from holdfast.wire.content_blocks import FormatName, system_text, tool_definitions
-from holdfast.wire.foreign_json import Losses, items, obj, text
+from holdfast.wire.foreign_json import Losses, items, obj, replace_lone_surrogates, text
 from holdfast.wire.message_checks import is_message
 from holdfast.wire.translation import WireTranslation
 
@@ -80,8 +80,8 @@ def read_request(
     body: bytes, format_: FormatName, headers: Mapping[str, str], path: str = ""
 ) -> ClientRequest | None:
     """The request in a body; None where it has no messages, such as one that continues a reply at the provider."""
-    given = obj(msgspec.json.decode(body))
     losses = Losses()
+    given = obj(_decoded(body, losses))
     system = system_text(given.get("system") or given.get("instructions"), losses)
     asked = given.get(LIST_FIELDS[format_])
     is_list = isinstance(asked, list)
@@ -102,6 +102,14 @@ def read_request(
         wire_tools=wire_tools,
         is_list=is_list,
     )
+
+
+def _decoded(body: bytes, losses: Losses) -> Json:
+    """The value of a body. A client that cuts a text inside an emoji writes half of it, which many servers take."""
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return msgspec.json.decode(replace_lone_surrogates(body, losses))
 
 
 def client_session(body: Mapping[str, Json], headers: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ from holdfast.models.errors import Overflowed, error_from_response
 from holdfast.recall import whole_text
 from holdfast.store import Store
 from holdfast.tokenizers import counter_for_model
+from holdfast.wire.foreign_json import SURROGATE, Losses, replace_lone_surrogates
 
 DEFAULT_LIFE = 300.0
 """Seconds for which a cache is kept where nothing is known of the model."""
@@ -39,6 +40,8 @@ class RequestContext(Struct, frozen=True):
     request: ClientRequest
     conversation: ClientConversation
     body: bytes
+    text: bytes
+    """The body, with as many bytes of valid JSON for what is none in it: where values stand is the same in both."""
 
 
 class Rewriter:
@@ -116,7 +119,8 @@ class Rewriter:
         conversation = self._conversations.find(request, exchange)
         conversation.begin_request()
         conversation.wait_for_other_gateway(request.readable)
-        return RequestContext(request, conversation, body)
+        text = replace_lone_surrogates(body, Losses()) if SURROGATE.search(body) else body
+        return RequestContext(request, conversation, body, text)
 
     def _changed(
         self, exchange: PassedExchange, context: RequestContext, deadline: RewriteDeadline
@@ -179,7 +183,7 @@ class Rewriter:
         for result, span in results:
             known = self._replacements.get(result)
             if known and not context.conversation.was_sent_whole(result, known.at):
-                changes[span_at(context.body, result.steps, span)] = msgspec.json.encode(known.text)
+                changes[span_at(context.text, result.steps, span)] = msgspec.json.encode(known.text)
                 removed += known.saved
                 self._keep_file(result.text)
         return changes, removed
@@ -205,7 +209,7 @@ class Rewriter:
         if len(request.readable) < len(request.messages):
             return
         for new in new_results(request.messages, request.format):
-            span = span_at(context.body, new.result.steps, spans[new.place])
+            span = span_at(context.text, new.result.steps, spans[new.place])
             if span in changes or conversation.was_sent_whole(new.result):
                 continue
             if conversation.followed.has_result(new.returned):
@@ -238,7 +242,7 @@ class Rewriter:
         exchange.change.is_folded = folded.is_folded
         sent = counter_for_model(request.model).text(folded.encoded.decode())
         _count_removed(exchange, conversation, conversation.tokens_of(raw) - sent)
-        whole = span_at(context.body, (LIST_FIELDS[request.format],))
+        whole = span_at(context.text, (LIST_FIELDS[request.format],))
         return spliced(context.body, [(whole, folded.encoded)])
 
     def _fail(self, exchange: PassedExchange, fault: str) -> None:
@@ -258,8 +262,8 @@ def cache_life(entry: ModelEntry | None) -> float:
 
 
 def _message_spans(context: RequestContext) -> list[Span]:
-    whole = span_at(context.body, (LIST_FIELDS[context.request.format],))
-    return list_spans(context.body, whole)
+    whole = span_at(context.text, (LIST_FIELDS[context.request.format],))
+    return list_spans(context.text, whole)
 
 
 def _count_removed(exchange: PassedExchange, conversation: ClientConversation, removed: int) -> None:
