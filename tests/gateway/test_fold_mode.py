@@ -3,7 +3,9 @@
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,16 @@ from gateway.client_lists import (
     send,
     step,
 )
-from gateway.gateway_server import gateway_before, remarks
+from gateway.gateway_server import LOOKUP, gateway_before, remarks
 from gateway.upstream_server import upstream
 from holdfast.events import AssistantReplied, Folded, Rewound
-from holdfast.gateway import rewriting
+from holdfast.gateway import conversations, rewriting
 from holdfast.gateway.conversations import MODE, REQUEST, ClientConversation
+from holdfast.gateway.exchange import PassedExchange, RequestChange, RewriteDeadline
+from holdfast.gateway.recorder import TrafficRecorder
+from holdfast.gateway.settings import GatewaySettings
+from holdfast.gateway.text_files import TextFiles
+from holdfast.gateway.wires import Route
 from holdfast.log import Log
 from holdfast.packing.validator import check
 from holdfast.store import MemoryStore, SqliteStore, Store
@@ -322,6 +329,34 @@ def test_a_client_may_use_what_is_newer_than_our_rules(tmp_path) -> None:
             send(gateway, "anthropic", body("anthropic", [messages[0], newer, *messages[1:]]))
     assert remarks(store, MODE) == []
     assert tokens(seen.requests[-1].body) <= BUDGET
+
+
+def test_what_comes_while_a_request_is_late_is_not_changed_either(tmp_path, monkeypatch) -> None:
+    class SlowFiles(TextFiles):
+        def keep_all(self, texts: Iterable[tuple[str, str]]) -> None:
+            waits.set()
+            assert goes_on.wait(60)
+            super().keep_all(texts)
+
+    def asked(messages: list[dict[str, Any]]) -> PassedExchange:
+        sent, route = body("openai", messages), Route("openai", "openai")
+        about = {"headers": {}, "path": PATHS["openai"], "change": RequestChange(), "reply": bytearray()}
+        return PassedExchange(route=route, at=time.time(), body=sent, **about)
+
+    monkeypatch.setattr(conversations, "RECORDING_SECONDS", 0.1)
+    waits, goes_on, store, lists = threading.Event(), threading.Event(), MemoryStore(), work("openai")
+    settings = GatewaySettings("fold", budget=BUDGET)
+    recorder = TrafficRecorder(store, settings, SlowFiles(tmp_path / "texts"), LOOKUP)
+    deadline = RewriteDeadline()
+    late = threading.Thread(target=recorder.rewrite, args=(asked(lists[-2]), deadline))
+    late.start()
+    assert waits.wait(60)
+    assert deadline.expire()
+    threading.Timer(1.0, goes_on.set).start()
+    assert recorder.rewrite(asked(lists[-1]), RewriteDeadline()) is None
+    late.join()
+    recorder.close()
+    assert [remark.text for remark in remarks(store, MODE)] == ["watch"]
 
 
 def test_a_store_that_takes_nothing_more_costs_no_request(tmp_path) -> None:

@@ -151,6 +151,10 @@ class ClientConversation:
         about = {"settled": state.is_settled, "whole": state.undoes_replacements, "why": state.why}
         self.followed.record_remark(Noted(MODE, state.mode, about))
 
+    def suspend(self) -> None:
+        """Change nothing until it is known what became of a request."""
+        self.is_suspended = True
+
     def switch_off(self, why: str, *, undoes_replacements: bool = False) -> None:
         """Change nothing more in this conversation."""
         if not (self.state.is_settled and self.state.mode == "watch"):

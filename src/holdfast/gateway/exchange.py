@@ -3,7 +3,7 @@
 Rule: no key is in it. The only headers kept are those that say which client it is, and which of its sessions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Literal, Protocol
 
@@ -50,6 +50,7 @@ class RewriteDeadline:
         self._is_met: bool | None = None
         self.known: bytes | None = None
         self.removed = 0
+        self.on_expiry: Callable[[], None] = lambda: None
 
     def meet(self) -> bool:
         """Whether the request still waits; from now on it waits for as long as it takes."""
@@ -57,7 +58,10 @@ class RewriteDeadline:
 
     def expire(self) -> bool:
         """Whether the request need wait no more."""
-        return not self._settle(is_met=False)
+        has_expired = not self._settle(is_met=False)
+        if has_expired:
+            self.on_expiry()
+        return has_expired
 
     def _settle(self, *, is_met: bool) -> bool:
         with self._lock:

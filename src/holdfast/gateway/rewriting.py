@@ -76,6 +76,9 @@ class Rewriter:
                 return None
             exchange.context = context
             exchange.change.mode = context.conversation.mode
+            if context.conversation.mode == "fold":
+                # What comes while the rest is still being done goes as it came, too.
+                deadline.on_expiry = context.conversation.suspend
             changed = self._changed(exchange, context, deadline)
         except BaseException as error:
             self._fail(exchange, f"{type(error).__name__}: {error}")
@@ -83,6 +86,8 @@ class Rewriter:
             changed, exchange.change.removed = deadline.known, deadline.removed
         if not deadline.meet():
             self._fail(exchange, TOO_LATE)
+            if isinstance(exchange.context, RequestContext):
+                exchange.context.conversation.is_suspended = False
         return changed
 
     def rewrite_refused(
@@ -106,7 +111,7 @@ class Rewriter:
         if not exchange.is_changed:
             return None
         exchange.change.retry = "whole"
-        context.conversation.is_suspended = True
+        context.conversation.suspend()
         exchange.change.removed = exchange.change.removed_now = 0
         return context.body
 
