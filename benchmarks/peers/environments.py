@@ -10,6 +10,7 @@ import argparse
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def has_adapter(name: str) -> bool:
 
 def is_standing(name: str) -> bool:
     installed = _installed(name)
-    return installed.exists() and installed.read_bytes() == requirements(name).read_bytes()
+    return installed.exists() and installed.read_text(encoding="utf-8") == _made_from(name)
 
 
 def install(name: str) -> None:
@@ -67,12 +68,21 @@ def install(name: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
         if done.returncode:
             raise CannotSetUp(done.stderr.strip()[-300:])
-    shutil.copyfile(requirements(name), _installed(name))
+    _installed(name).write_text(_made_from(name), encoding="utf-8")
 
 
 def _installed(name: str) -> Path:
-    """The requirements that an environment was made from."""
+    """What an environment was made from."""
     return ENVIRONMENTS / name / "requirements.txt"
+
+
+def _made_from(name: str) -> str:
+    """The pins, and what Holdfast itself needs where an environment has it too."""
+    pinned = requirements(name).read_text(encoding="utf-8")
+    if not has_adapter(name):
+        return pinned
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return "\n".join([pinned, *project["dependencies"]])
 
 
 def main(arguments: Sequence[str]) -> int:
