@@ -93,5 +93,10 @@ def output_text(text: str) -> str:
 
 def exit_code(text: str) -> int | None:
     """The exit code that a result gives, at its head or its tail; None where it gives none."""
-    found = _CODE_AT_HEAD.match(text[:HEAD]) or _CODE_AT_TAIL.search(text[-TAIL:])
+    found = _CODE_AT_HEAD.match(text[:HEAD])
+    if found is None:
+        tail = text[-TAIL:]
+        # Words that all shapes have: to look for them first takes a tenth of the time.
+        told = tail.lower()
+        found = _CODE_AT_TAIL.search(tail) if "code" in told or "status" in told else None
     return next((int(code) for code in found.groups() if code is not None), None) if found else None

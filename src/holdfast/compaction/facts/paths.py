@@ -53,12 +53,18 @@ class _Paths:
 
     def __init__(self, calls: Sequence[CallRecord]) -> None:
         self._by_name: dict[str, set[str]] = {}
+        self._known: dict[str, str] = {}
         for call in calls:
             path = call.use.path or _opened(call)
             if path.startswith("/"):
                 self._by_name.setdefault(posixpath.basename(path), set()).add(path)
 
     def known(self, path: str) -> str:
+        if path not in self._known:
+            self._known[path] = self._whole(path)
+        return self._known[path]
+
+    def _whole(self, path: str) -> str:
         path = path.removeprefix("./")
         if path.startswith(("/", "~")):
             return path
@@ -72,7 +78,7 @@ class _File:
         self.step = -1
         self.is_whole = False
         self.spans: list[LineRange] = []
-        self.sources: list[str] = []
+        self.sources: dict[str, None] = {}
 
     def change(self, effect: ShellEffect, call: CallRecord) -> None:
         before = self.action
@@ -88,10 +94,11 @@ class _File:
 
     def read(self, call: CallRecord) -> None:
         self.action = self.action or "read"
-        first, last = read_range(call.use, call.text)
-        self.is_whole = self.is_whole or not (last or call.use.is_mixed)
-        if last:
-            self.spans.append((first, last))
+        if not self.is_whole:
+            first, last = read_range(call.use, call.text)
+            self.is_whole = not (last or call.use.is_mixed)
+            if last:
+                self.spans.append((first, last))
         if self.action == "read":
             self._touch(call.step.number, call.entry)
         else:
@@ -99,14 +106,13 @@ class _File:
 
     def _touch(self, step: int, entry: str) -> None:
         self.step = step
-        if entry not in self.sources:
-            self.sources.append(entry)
+        self.sources.setdefault(entry)
 
     def fact(self, path: str) -> FileFact:
         assert self.action is not None
         spans = () if self.is_whole else merge_ranges(self.spans)
         ranges = ",".join(f"{first}-{last}" for first, last in spans)
-        return FileFact(path, self.action, tuple(self.sources[-MOST_SOURCES:]), ranges, self.step)
+        return FileFact(path, self.action, tuple(self.sources)[-MOST_SOURCES:], ranges, self.step)
 
 
 def _is_new(before: FileAction | None, call: CallRecord) -> bool:
