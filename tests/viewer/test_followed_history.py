@@ -66,7 +66,8 @@ def shown(found, log, **choice):
     history = found.history(log.id, **choice)
     numbers = range(1, len(history.requests) + 1)
     timeline = {**timeline_of(history), "history": ""}
-    return msgspec.to_builtins((found.figures(log.id), timeline, [window_of(history, n) for n in numbers]))
+    windows = [window_of(history, number) for number in numbers]
+    return msgspec.to_builtins((found.figures(log.id), timeline, windows, found.money(log.id, **choice)))
 
 
 @pytest.mark.parametrize("source", ["gateway", ""])

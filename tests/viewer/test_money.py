@@ -21,7 +21,7 @@ from holdfast.models.catalogue import ModelEntry, Price, request_cost
 from holdfast.packing.profile import CODE
 from holdfast.store import MemoryStore
 from holdfast.viewer.answers import timeline_of
-from holdfast.viewer.history import RequestHistory
+from holdfast.viewer.history import RequestHistory, elsewhere_in
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.money import KINDS, bill_requests, fixed_prices, measure_history, money_of
 from holdfast.views import path
@@ -49,7 +49,9 @@ def history(entries, basis="list", lookup=PRICES.get):
 
 def money(events, basis="list", lookup=PRICES.get, prices=None):
     entries = chained(events)
-    return money_of(history(entries, basis, lookup), entries, path(entries), prices or lookup)
+    made = history(entries, basis, lookup)
+    made.elsewhere += elsewhere_in(entries, path(entries))
+    return money_of(made, prices or lookup)
 
 
 def reply(usage=None, model=MODEL, text="ok"):
@@ -197,7 +199,7 @@ def test_the_dollars_are_those_of_the_timeline(seed, basis):
     ]
     entries = chained(events)
     found = RequestHistory(basis, CODE.scaled_to(4_000), counter(), LOOKUP, entries)
-    answer = money_of(found, entries, path(entries), LOOKUP)
+    answer = money_of(found, LOOKUP)
     timeline = timeline_of(found)["dollars"]
     for number, dollars in enumerate(timeline):
         parts = [answer["dollars"][kind][number] for kind in KINDS if kind != "summaries"]
@@ -217,7 +219,9 @@ def test_the_total_is_that_of_the_list_of_sessions_and_of_gateway_stats():
     left = [entry for entry in entries if isinstance(entry.event, AssistantReplied)][8]
     entries[-1] = replace(entries[-1], parent=left.parent)
     on_path = path(entries)
-    found = money_of(history(on_path, lookup=LOOKUP), entries, on_path, LOOKUP)
+    made = history(on_path, lookup=LOOKUP)
+    made.elsewhere += elsewhere_in(entries, on_path)
+    found = money_of(made, LOOKUP)
     assert found["elsewhere"]["requests"] == 4
     stats = measure_session(entries, LOOKUP)
     assert stats.sums.requests == 12

@@ -21,6 +21,7 @@ from holdfast.viewer.comparison import comparison_of
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.kept_answers import KeptAnswers
 from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.money import money_of
 from holdfast.viewer.remembered import remembered_at
 
 MOST_BYTES = 4_000_000
@@ -101,7 +102,7 @@ class _SessionAnswers:
         first[f"{session}/figures"] = library.figures(id_)
         # Which history it was tells one page's columns from another's; the same session gives the same bytes.
         timeline = {**timeline_of(history), "history": ""}
-        money = library.money_of(id_, history, prices)
+        money = money_of(history, library.prices(prices))
         of_session = {self._path("timeline"): timeline, self._path("money"): money}
         self.kept.add({**first, **of_session}, is_bounded=False)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from holdfast.events import Entry, Folded
 from holdfast.log import Log
 from holdfast.models.catalogue import ModelLookup
-from holdfast.viewer.history import RequestHistory
+from holdfast.viewer.history import RequestHistory, elsewhere_in
 from holdfast.viewer.history_plan import HistoryChoice, ProfileLoader, plan_history
 from holdfast.viewer.log_follower import LogFollower
 
@@ -44,10 +44,11 @@ class FollowedHistory:
                 if not news.is_whole:
                     self._follower = LogFollower(self._log)
                     news = self._follower.read()
-                self._history = self._made(news.entries, news.on_path)
-                return self._history
-            for entry in news.on_path:
-                known.add(entry)
+                known = self._history = self._made(news.entries, news.on_path)
+            else:
+                for entry in news.on_path:
+                    known.add(entry)
+            known.elsewhere += elsewhere_in(news.entries, news.on_path)
             return known
 
     def _changes(self, history: RequestHistory, entries: Sequence[Entry]) -> bool:

@@ -85,6 +85,8 @@ class RequestHistory:
         self.profile = profile
         self.requests: list[SentRequest] = []
         self.side_requests: list[SideRequest] = []
+        self.elsewhere: list[AssistantReplied | UsageReported] = []
+        """Requests on branches that were left, and of side chains: whoever has the whole log adds them."""
         self.unread: list[str] = []
         """What an import repaired or left out, in sentences."""
         self._counter = counter
@@ -216,6 +218,18 @@ class RequestHistory:
             self._awaits_account = False
             removed = count(event.data.get("removed"))
             self.requests[-1] = replace(self.requests[-1], removed=removed)
+
+
+def elsewhere_in(
+    entries: Sequence[Entry], on_path: Sequence[Entry]
+) -> list[AssistantReplied | UsageReported]:
+    """The requests in these entries of a log that are on no part of its path."""
+    walked = {entry.id for entry in on_path}
+    return [
+        entry.event
+        for entry in entries
+        if entry.id not in walked and isinstance(entry.event, AssistantReplied | UsageReported)
+    ]
 
 
 def marks_of(event: Event) -> list[RequestMark]:

@@ -138,11 +138,7 @@ class SessionLibrary:
 
     def money(self, id_: str, prices: str = "", **choice: str) -> Json:
         """What a session cost: at the prices of the models that were asked, or at those of the model `prices`."""
-        return self.money_of(id_, self.history(id_, **choice), prices)
-
-    def money_of(self, id_: str, history: RequestHistory, prices: str = "") -> Json:
-        entries = self._log(id_).entries()
-        return money_of(history, entries, path(entries), self.prices(prices))
+        return money_of(self.history(id_, **choice), self.prices(prices))
 
     def prices(self, name: str) -> ModelLookup:
         """The prices of every model, or those of one where it is named."""

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from holdfast.errors import NotFound
-from holdfast.events import AssistantReplied, Entry, UsageReported
 from holdfast.messages import Json, Usage, add_usage
 from holdfast.models.catalogue import CostParts, ModelEntry, ModelLookup, Price, cost_parts, request_cost
 from holdfast.viewer.block_changes import sent_again
@@ -133,15 +132,15 @@ def bill_requests(
     return bills
 
 
-def money_of(
-    history: RequestHistory, entries: Sequence[Entry], on_path: Sequence[Entry], lookup: ModelLookup
-) -> Json:
-    """The money of a session. `entries` are all of its log: those not `on_path` were paid for too."""
+def money_of(history: RequestHistory, lookup: ModelLookup) -> Json:
+    """The money of a session. What is elsewhere in its log was paid for too."""
     bills = bill_requests(measure_history(history), lookup)
     summaries, others = split_sides(history.side_requests)
     tokens, dollars = _columns(bills, _by_request(summaries, len(bills), lookup))
     sides = add_sides(others, lookup)
-    elsewhere = _off_path([] if history.basis == "preview" else entries, on_path, lookup)
+    elsewhere = SideSums()
+    for reply in history.elsewhere if history.basis != "preview" else ():
+        elsewhere = elsewhere.plus(reply.usage, lookup(reply.model))
     return {
         "tokens": tokens,
         "dollars": {kind: [_rounded(amount) for amount in amounts] for kind, amounts in dollars.items()},
@@ -226,16 +225,6 @@ def add_sides(sides: Iterable[SideRequest], lookup: ModelLookup) -> SideSums:
     return sums
 
 
-def _off_path(entries: Sequence[Entry], on_path: Sequence[Entry], lookup: ModelLookup) -> SideSums:
-    """Requests on branches that were left, and of side chains."""
-    walked = {entry.id for entry in on_path}
-    sums = SideSums()
-    for entry in entries:
-        if entry.id not in walked and isinstance(entry.event, AssistantReplied | UsageReported):
-            sums = sums.plus(entry.event.usage, lookup(entry.event.model))
-    return sums
-
-
 def _of(bills: Iterable[RequestBill], wanted: Callable[[RequestBill], bool]) -> Json:
     found = [bill for bill in bills if wanted(bill)]
     return {"requests": len(found), "dollars": add_known(bill.dollars for bill in found)}
@@ -248,4 +237,4 @@ def add_known(amounts: Iterable[float | None]) -> float | None:
 
 
 def _rounded(amount: float | None) -> float | None:
-    return None if amount is None else round(amount, DIGITS)
+    return round(amount, DIGITS) if amount else amount
