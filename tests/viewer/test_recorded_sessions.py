@@ -104,6 +104,20 @@ def test_a_line_that_begins_with_a_long_text_has_its_title_and_agent(tmp_path):
     }
 
 
+def test_a_named_list_of_messages_that_is_longer_than_a_look_has_its_title(tmp_path):
+    said = [{"role": "user", "content": "Fix the parser"}, {"role": "assistant", "content": "x" * (1 << 21)}]
+    write_lines(tmp_path / "talk.json", [said])
+    sessions = RecordedSessions([tmp_path / "talk.json"])
+    (row,) = sessions.rows()
+    assert (row.title, row.place, row.source, row.is_several) == (
+        "Fix the parser",
+        "talk.json",
+        "openai",
+        False,
+    )
+    assert sessions.log(row.id).info.head.title == "Fix the parser"
+
+
 def test_a_line_that_is_longer_than_a_look_is_found_to_be_alone(tmp_path):
     write_lines(tmp_path / "a.json", [{**NEUTRAL, "tools": [{"name": "x", "description": "d" * (1 << 21)}]}])
     sessions = RecordedSessions([tmp_path], "neutral")

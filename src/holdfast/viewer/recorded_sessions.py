@@ -157,12 +157,14 @@ class RecordedSessions:
         try:
             rows = self._rows(file, place)
             if file.path == named and rows[0].is_several:
-                rows = self.inside(rows[0].id)
+                inside = self.inside(rows[0].id)
+                rows = inside if len(inside) > 1 else self._rows(file, place, is_alone=True)
         except InputError as error:
             return LookedAt(stamp, refused=RefusedFile(place, error.message))
         return LookedAt(stamp, tuple(rows))
 
-    def _rows(self, file: FolderFile, place: str) -> list[ListedSession]:
+    def _rows(self, file: FolderFile, place: str, *, is_alone: bool = False) -> list[ListedSession]:
+        """`is_alone`: the file is known to hold one session, which a first look seldom knows."""
         path = file.path
         if is_database(path):
             return [
@@ -170,8 +172,9 @@ class RecordedSessions:
                 for found in session_titles(path)
             ]
         look = look_at_file(RecordingFile(path), self._format)
-        title, model = (look.title, look.model) if look.is_one else (path.name, "")
-        known = {"model": model, "place": place, "size": file.size, "is_several": not look.is_one}
+        is_one = is_alone or look.is_one
+        title, model = (look.title, look.model) if is_one else (path.name, "")
+        known = {"model": model, "place": place, "size": file.size, "is_several": not is_one}
         return [self._listed(path, "", title, look.format, file.changed, **known)]
 
     def _line_row(self, path: Path, stamp: Stamp, lazy: LazyRecording) -> ListedSession:
