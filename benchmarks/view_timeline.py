@@ -10,6 +10,7 @@ columns of eight layers, as one path a layer and as one rectangle a layer and re
 """
 
 import argparse
+import os
 import shutil
 import statistics
 import time
@@ -114,7 +115,8 @@ def measure(page: Page, address: str, log: str, requests: int) -> None:
     began = time.perf_counter()
     page.goto(f"{address}/#/{log}")
     expect(page.locator("#rows .block").first).to_be_visible(timeout=120_000)
-    print(f"open {time.perf_counter() - began:.2f} s")
+    opened = time.perf_counter() - began
+    print(f"open {opened:.2f} s, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     measure_interactions(page, requests)
     page.locator("#timeline").focus()
     canvas, frames = page.locator("#canvas"), []
