@@ -93,10 +93,9 @@ def output_text(text: str) -> str:
 
 def exit_code(text: str) -> int | None:
     """The exit code that a result gives, at its head or its tail; None where it gives none."""
-    found = _CODE_AT_HEAD.match(text[:HEAD])
-    if found is None:
-        tail = text[-TAIL:]
-        # Words that all shapes have: to look for them first takes a tenth of the time.
-        told = tail.lower()
-        found = _CODE_AT_TAIL.search(tail) if "code" in told or "status" in told else None
+    head, tail = text[:HEAD], text[-TAIL:]
+    # Letters that all shapes have (`exitCode` too): to look for them first takes a tenth of the time.
+    found = _CODE_AT_HEAD.match(head) if "ode" in head else None
+    if found is None and ("code" in (told := tail.lower()) or "status" in told):
+        found = _CODE_AT_TAIL.search(tail)
     return next((int(code) for code in found.groups() if code is not None), None) if found else None

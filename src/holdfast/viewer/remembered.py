@@ -4,7 +4,7 @@ Rule: nothing is found out here. Facts are those of the rule half of a summary, 
 request, and the lines of the working state. Each names its entries, and where these are in the window.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -58,7 +58,8 @@ def remembered_at(history: RequestHistory, number: int) -> Json:
     places = Whereabouts(history, number)
     transcript = places.transcript
     groups = [*_known_by_rule(extract_facts(transcript), transcript), _working_state(history, places)]
-    finder = _FactFinder(places)
+    shown = [group.facts[:MOST_ROWS] for group in groups]
+    finder = _FactFinder(places, {entry for facts in shown for fact in facts for entry in fact.sources})
     return {
         "number": number,
         "groups": [
@@ -67,9 +68,9 @@ def remembered_at(history: RequestHistory, number: int) -> Json:
                 "title": group.title,
                 "more": group.more,
                 "total": len(group.facts),
-                "rows": [finder.row(fact) for fact in group.facts[:MOST_ROWS]],
+                "rows": [finder.row(fact) for fact in facts],
             }
-            for group in groups
+            for group, facts in zip(groups, shown, strict=True)
         ],
     }
 
@@ -133,15 +134,18 @@ def _working_state(history: RequestHistory, places: Whereabouts) -> FactGroup:
 
 
 class _FactFinder:
-    """Where facts are in the window of one request."""
+    """Where facts are in the window of one request, by the entries that they come from."""
 
-    def __init__(self, places: Whereabouts) -> None:
+    def __init__(self, places: Whereabouts, sources: Collection[str]) -> None:
         self._places = places
         self._origins: dict[str, tuple[Item, str]] = {}
         for item in places.transcript.items:
-            self._origins[item.entry] = item, ""
+            if item.entry in sources:
+                self._origins[item.entry] = item, ""
             if isinstance(item, Step):
-                self._origins.update((entry, (item, id_)) for id_, entry in item.result_entries.items())
+                for id_, entry in item.result_entries.items():
+                    if entry in sources:
+                        self._origins[entry] = item, id_
         self._texts: dict[int, str] = {}
 
     def row(self, fact: RememberedFact) -> Json:

@@ -66,6 +66,9 @@ def extract_facts(transcript: FrozenTranscript, first: int = 0, end: int | None 
     )
 
 
+_NO_TODOS = ("bash", "read", "grep", "ls", "glob")
+
+
 def _first_step(items: Sequence[Item]) -> int:
     return next((item.number for item in items if isinstance(item, Step)), 0)
 
@@ -74,6 +77,8 @@ def _todos(calls: Sequence[CallRecord]) -> tuple[Fact, ...]:
     """The todos that were open at the end, and where the list was last changed."""
     todos, changed = Todos(), ("", -1)
     for call in calls:
+        if call.use.kind in _NO_TODOS or call.use.kind in CHANGING:
+            continue
         if call.outcome.is_run and not call.outcome.is_failed:
             after = todos_after(todos, call.call, call.text)
             if after is not todos:
