@@ -1,20 +1,22 @@
 """What a streaming reply costs: processor time, and how long a key takes to appear while it streams.
 
-    python benchmarks/terminal_stream.py [SECONDS] [KILOBYTES]
+    python benchmarks/terminal_stream.py [SECONDS] [KILOBYTES] [LOOPS]
 
 A provider on loopback streams a reply of Markdown (paragraphs, lists, code, tables), 180 kB over 60 seconds
-unless said otherwise, in forty parts a second. The agent shows it in a pseudo-terminal of 80 by 24. Twice a second
-a letter is typed, and the time until the terminal is sent it back is taken. The baseline for keys is a program that
-only echoes them, in a terminal of its own and in turns with the agent: on a busy machine both wait for the
-processor. Processor time is read from the system; `alone` is that of an agent that does nothing for as long, and is
-taken off.
+unless said otherwise, in forty parts a second. The agent shows it in a pseudo-terminal of 80 by 24. Some three
+times a second, at random moments, a letter is typed, and the time until the terminal is sent it back is taken. The
+baseline for keys is a program that only echoes them, in a terminal of its own and in turns with the agent: on a
+busy machine both wait for the processor. Processor time is read from the system; `alone` is that of an agent that
+does nothing for as long, and is taken off. LOOPS endless loops make the machine busy; none unless said otherwise.
 """
 
 import contextlib
 import json
 import os
+import random
 import select
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,7 +28,8 @@ from pathlib import Path
 from terminal_paint import PROMPT, TAKES_KEYS, read_until, started, ticks
 
 RATE = 40
-KEY_PAUSE = 0.5
+KEY_PAUSE = 0.3
+"""Seconds between two keys on average. In a rhythm they could always meet a repaint, or never."""
 LETTERS = "qxzjkvwy"
 BARS = (0.25, 0.050)
 ECHO = "import os, tty; tty.setraw(0); os.write(1, b'ready')\nwhile key := os.read(0, 1): os.write(1, key)"
@@ -146,15 +149,27 @@ def settle(end: int, pid: int) -> None:
             return
 
 
+@contextlib.contextmanager
+def busy(loops: int) -> Iterator[None]:
+    """So many processes that take all of the processor that they get."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
 def cpu(pid: int) -> float:
     return ticks(pid) / os.sysconf("SC_CLK_TCK")
 
 
-def main(seconds: float, kilobytes: int) -> None:
-    text = reply(kilobytes * 1000)
+def main(seconds: float, kilobytes: int, loops: int) -> None:
+    text, rng = reply(kilobytes * 1000), random.Random(7)
     server = serve(text, seconds)
     model = f"compatible/test@http://127.0.0.1:{server.server_port}/v1"
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as beside:
         folder = Path(name)
         (folder / "repo").mkdir()
         agent, echo = ("-m", "holdfast", "--model", model), ("-c", ECHO)
@@ -165,6 +180,7 @@ def main(seconds: float, kilobytes: int) -> None:
             before = cpu(pid)
             read_for(end, 5.0)
             alone = (cpu(pid) - before) / 5.0
+            beside.enter_context(busy(loops))
             os.write(end, b"Tell me everything\r")
             read_until(end, b"Part")
             before, began = cpu(pid), time.perf_counter()
@@ -175,9 +191,9 @@ def main(seconds: float, kilobytes: int) -> None:
                 letter = LETTERS[n % len(LETTERS)].upper().encode()
                 n += 1
                 took.append(press(end, letter))
-                read_for(end, KEY_PAUSE / 2)
+                read_for(end, rng.uniform(0.0, KEY_PAUSE))
                 echoed.append(press(echo_end, letter))
-                read_for(end, KEY_PAUSE / 2)
+                read_for(end, rng.uniform(0.0, KEY_PAUSE))
             wall = time.perf_counter() - began
             share = (cpu(pid) - before) / wall - alone
     server.shutdown()
@@ -188,4 +204,8 @@ def main(seconds: float, kilobytes: int) -> None:
 
 if __name__ == "__main__":
     given = [float(one) for one in sys.argv[1:]]
-    main(given[0] if given else 60.0, int(given[1]) if len(given) > 1 else 180)
+    main(
+        given[0] if given else 60.0,
+        int(given[1]) if len(given) > 1 else 180,
+        int(given[2]) if len(given) > 2 else 0,
+    )

@@ -24,6 +24,8 @@ PAUSE = 0.08
 LONGEST_PAUSE = 0.5
 SHARE = 0.2
 """How much of the time repaints may take, from the change to the end of painting; keys come between them."""
+WAITING_SHARE = 0.05
+"""How much of it they may wait for the processor. On a busy machine keys wait behind a repaint for longer."""
 
 
 class TranscriptView(VerticalScroll):
@@ -154,13 +156,15 @@ class TranscriptView(VerticalScroll):
         self.remove_children([entry for piece in going if (entry := self._entries.pop(id(piece), None))])
 
     def _repaint(self) -> None:
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.thread_time()
         stale, self._stale = self._stale, {}
         for key in stale:
             if entry := self._entries.get(key):
                 entry.changed()
         # Laying out and painting take most of it, and come after this.
-        self.call_after_refresh(self._painted, began)
+        self.call_after_refresh(self._painted, began, worked)
 
-    def _painted(self, began: float) -> None:
-        self._pause = min(max(PAUSE, (time.monotonic() - began) / SHARE), LONGEST_PAUSE)
+    def _painted(self, began: float, worked: float) -> None:
+        worked = time.thread_time() - worked
+        waited = max(0.0, time.monotonic() - began - worked)
+        self._pause = min(max(PAUSE, worked / SHARE + waited / WAITING_SHARE), LONGEST_PAUSE)
