@@ -12,6 +12,7 @@ from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, ToolMessage, joined_text
 from holdfast.models.catalogue import ModelEntry
+from holdfast.models.errors import ModelError
 from holdfast.models.model import ModelReply, ReplyCompleted, TextDelta
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, ThinkingPiece, UserPiece
@@ -39,12 +40,16 @@ class Slow:
         self.texts = list(texts)
         self.go = asyncio.Event()
         self.requests = []
+        self.ends = None
+        """What the first reply is broken off with."""
 
     async def stream(self, request):
         self.requests.append(request)
         text = self.texts.pop(0)
         yield TextDelta(text[:10])
         await self.go.wait()
+        if self.ends and self.texts:
+            raise self.ends
         yield TextDelta(text[10:])
         yield ReplyCompleted(ModelReply(parts=(Text(text),), stop="end"))
 
@@ -270,6 +275,29 @@ def test_escape_puts_what_is_queued_back_and_sends_nothing(tmp_path):
     replies = [(joined_text(r.parts), r.stop) for r in terminal.events(AssistantReplied)]
     assert replies == [("A long rep", "interrupted"), ("Better.", "end")]
     assert said_by_person(terminal) == ["First", "No, otherwise\nAnd shorter\nhalf"]
+
+
+def test_what_is_queued_when_a_run_fails_is_said_to_be_kept(tmp_path):
+    model = Slow("A long reply that breaks off", "Better.")
+    model.ends = ModelError("the provider's reply ended too early")
+    terminal = Terminal(tmp_path, model=model)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.until(pilot, lambda: "A long rep" in terminal.text())
+            await terminal.say(pilot, "And this too")
+            model.go.set()
+            await terminal.idle(pilot)
+            assert notes(terminal)[-1].startswith("the provider's reply ended too early")
+            assert "send a message to continue" in notes(terminal)[-1]
+            await terminal.say(pilot, "Go on")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert said_by_person(terminal) == ["First", "And this too", "Go on"]
+    assert "And this too" in str(model.requests[-1].messages)
 
 
 def test_up_takes_the_newest_queued_message_back(tmp_path):

@@ -57,6 +57,9 @@ HELP = """\
 """
 
 
+UNREAD = "what you said meanwhile is kept, and not read yet: send a message to continue"
+
+
 class Conversation:
     def __init__(self, options: AgentOptions, open_: OpenSession, view: SessionDisplay) -> None:
         self._options = options
@@ -268,6 +271,8 @@ class Conversation:
             case Ask(question=question):
                 self._view.add(NotePiece(question, "warning"))
             case Stop(reason=reason, sentence=sentence, hint=hint):
+                if self._queued:
+                    hint = "\n".join(filter(None, (hint, UNREAD)))
                 tone = _TONES.get(reason, "warning")
                 self._view.add(NotePiece("; ".join(filter(None, (sentence, hint))), tone))
 
