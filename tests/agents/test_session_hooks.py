@@ -313,6 +313,26 @@ def test_an_interruption_ends_a_hook_at_the_end(setup):
     assert coding.runner.run(conversation()) == Done("Done.")
 
 
+def test_an_interruption_ends_a_hook_at_a_prompt_and_sends_nothing(setup):
+    setup.hook("prompt", "test -e ../free && exit 0; touch began; exec sleep 600", timeout=500)
+    coding = setup.work("Done.")
+
+    async def conversation():
+        run = asyncio.create_task(coding.say("Go."))
+        await asyncio.to_thread(waited, (setup.root / "began").exists)
+        assert coding.interrupt()
+        end = await run
+        (setup.root.parent / "free").touch()
+        assert not coding.interrupt(), "nothing runs"
+        return end, await coding.say("Again.")
+
+    interrupted, done = coding.runner.run(conversation())
+    assert interrupted.reason == "interrupted"
+    assert "was not sent" in interrupted.sentence
+    assert done == Done("Done."), "the next run is not interrupted"
+    assert "Go." not in str(coding.agent.model.requests)
+
+
 def test_an_interruption_ends_a_hook_after_a_tool_and_keeps_the_result(setup):
     setup.hook("after_tool", "touch began; exec sleep 600", timeout=500)
     coding = setup.work([READ], "Done.")

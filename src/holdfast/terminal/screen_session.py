@@ -168,10 +168,9 @@ class AgentScreenSession:
         self._read()
 
     def interrupt(self) -> None:
-        if self._is_saying:
+        if not self.coding.interrupt() and self._is_saying:
             # The run may still have to begin; it ends as it begins then.
             self.coding.agent.interrupt()
-        self.coding.interrupt()
 
     def next_effort(self) -> Effort | None:
         agent = self.coding.agent

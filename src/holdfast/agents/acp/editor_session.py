@@ -197,7 +197,8 @@ class EditorSession:
         self._is_cancelled = True
         if self._is_command:
             self._work.cancel()
-        else:
+        elif not self.coding.interrupt():
+            # The run may still have to begin; it ends as it begins then.
             self.coding.agent.interrupt()
 
     async def set_option(self, name: str, value: str | bool) -> None:

@@ -185,11 +185,13 @@ class CodingSession:
             command, self.session, bash, self.workspace, self._gate, self._stop_own, listener
         )
 
-    def interrupt(self) -> None:
-        """End what runs: the agent, or a command of the person."""
+    def interrupt(self) -> bool:
+        """End what runs: the hooks that hear a message, the agent, or a command of the person. Whether it was one
+        of the first two."""
         self._stop_own.set()
         if self.agent.is_running:
             self.agent.interrupt()
+        return self._messages.interrupt() or self.agent.is_running
 
     async def _new_environment(self) -> tuple[str, ...]:
         """What the model should be told about where it works; nothing if it knows."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from holdfast.agents.agent import Agent
 from holdfast.agents.hooks import frame
 from holdfast.agents.mentions import ResolvedPrompt, resolve_mentions
+from holdfast.agents.model_requests import run_unless_interrupted
 from holdfast.agents.notices import PicturesMentioned, Watch
 from holdfast.agents.outcomes import Done, Stop
 from holdfast.agents.session_hooks import SessionHooks
@@ -18,6 +19,13 @@ from holdfast.tools.workspace import Workspace
 
 MOST_CONTINUATIONS = 3
 """How often hooks may keep a run from ending."""
+
+
+UNHEARD = Stop(
+    "interrupted",
+    "interrupted before the hooks had heard the message, which was not sent",
+    "Up brings it back",
+)
 
 
 class HookedMessages:
@@ -42,6 +50,8 @@ class HookedMessages:
         self._waiting: list[tuple[str, asyncio.Task[Stop | None]]] = []
         """Messages that the hooks hear, and their texts."""
         self._continued = 0
+        self._stop: asyncio.Event | None = None
+        """Set when the hooks that hear a message should end."""
         if hooks.has("prompt") or hooks.has("stop"):
             agent.before_end = self._before_end
 
@@ -52,7 +62,29 @@ class HookedMessages:
     async def hear(
         self, text: str, *reminders: str, images: Sequence[Image] = (), attached: Sequence[str] = ()
     ) -> Stop | None:
-        """Take in what a person says, and the data `attached` to it, unless a hook blocks it."""
+        """Take in what a person says, and the data `attached` to it, unless a hook blocks it or it is interrupted
+        first."""
+        answers: list[Stop | None] = []
+
+        async def listen() -> None:
+            answers.append(await self._hear(text, *reminders, images=images, attached=attached))
+
+        self._stop = asyncio.Event()
+        try:
+            await run_unless_interrupted(self._stop, listen())
+        finally:
+            self._stop = None
+        return answers[0] if answers else UNHEARD
+
+    def interrupt(self) -> bool:
+        """End the hooks that hear a message now; whether there were any."""
+        if self._stop:
+            self._stop.set()
+        return self._stop is not None
+
+    async def _hear(
+        self, text: str, *reminders: str, images: Sequence[Image] = (), attached: Sequence[str] = ()
+    ) -> Stop | None:
         async with self._in_order:
             told = {"mode": self._mode(), "prompt": "\n\n".join(filter(None, (text, *attached)))}
             outcome = await self._hooks.run("prompt", "the message", told)
@@ -72,7 +104,7 @@ class HookedMessages:
         if not self._hooks.has("prompt"):
             return self._take_in(text)
         prompt = resolve_mentions(text, self._workspace)
-        self._waiting.append((prompt.text, asyncio.create_task(self.hear(text))))
+        self._waiting.append((prompt.text, asyncio.create_task(self._hear(text))))
         return prompt
 
     def take_back(self, text: str) -> bool:
