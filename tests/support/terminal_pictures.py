@@ -11,12 +11,13 @@ import tempfile
 from pathlib import Path
 
 from holdfast.agents.coding.task import SUB_AGENT_PROMPT
+from holdfast.agents.kept_rules import KeptRules
 from holdfast.agents.model_requests import RequestSettings
 from holdfast.messages import SystemMessage, Text, Thinking, ToolMessage, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
-from support.terminal_session import Terminal, call
+from support.terminal_session import Terminal, call, repository
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
@@ -99,7 +100,9 @@ def terminal(folder, model_):
     request_settings = RequestSettings(
         entry=ModelEntry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25))
     )
-    made = Terminal(folder, model=model_, request_settings=request_settings)
+    root = repository(folder)
+    keeper = KeptRules(root, {"XDG_CONFIG_HOME": str(folder / "config")})
+    made = Terminal(folder, model=model_, root=root, request_settings=request_settings, rule_keeper=keeper)
     (made.root / "src" / "loader.py").write_text(LOADER)
     (made.root / "tests").mkdir()
     (made.root / "tests" / "test_loader.py").write_text(TEST)
