@@ -7,8 +7,10 @@ from holdfast.pair.suspicions import (
     MOST_TESTS,
     SampleRecord,
     TestCount,
+    changed_samples,
     fewer_samples,
     fewer_tests,
+    own_samples,
     same_outputs,
     with_tests,
     written_by_hand,
@@ -23,6 +25,25 @@ def test_samples_that_are_gone_are_named():
     (said,) = fewer_samples([results(1, "s1", "s2", "s3")], results(2, "s1"))
     assert said == "iteration 1 had samples that are gone: `s2`, `s3`"
     assert [*fewer_samples([results(1, "s1")], results(2, "s1", "s2"))] == []
+
+
+def with_contents(number, contents, design="d"):
+    return IterationResults(number, 1, 1, contents=contents, design=design)
+
+
+def test_samples_with_other_values_than_before():
+    first = with_contents(1, {"s1": "a", "s2": "b"})
+    second = with_contents(2, {"s1": "a", "s2": "c", "s3": "d"})
+    (said,) = changed_samples([first], second)
+    assert said == "samples of iteration 1 have other values now: `s2`"
+    assert [*changed_samples([first, second], with_contents(3, {"s2": "c"}))] != [], "they were not put back"
+    assert [*changed_samples([first], with_contents(2, {"s2": "c"}, "another design"))] == []
+    assert [*changed_samples([first], with_contents(2, {"s1": "a", "s2": "b"}))] == []
+
+
+def test_few_samples_of_the_agents_own():
+    assert [*own_samples({"s1"})] == ["only 1 sample of the agent's own: `s1`"]
+    assert [*own_samples({f"s{number}" for number in range(5)})] == [*own_samples(())] == []
 
 
 def test_results_of_an_older_version_have_no_names():

@@ -44,6 +44,10 @@ class IterationResults(Struct, frozen=True):
     suspicions: tuple[str, ...] = ()
     """Why a person should look before these results count as a success."""
     samples: tuple[str, ...] = ()
+    contents: dict[str, str] = {}
+    """Hashes of what goes into the samples and what is expected, as far as it is known."""
+    design: str = ""
+    """The hash of the design that they are of."""
 
     @property
     def rate(self) -> SuccessRate:

@@ -4,6 +4,7 @@ Rule: pure, and a sign is no proof. Each is one sentence with names; a person de
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +13,8 @@ from holdfast.messages import Json
 from holdfast.numbers import counted
 from holdfast.pair.evaluation import IterationResults, listed
 
+LEAST_OWN = 5
+"""Fewer samples that the agent chose itself say little."""
 LEAST_ALIKE = 4
 """From this many samples on, equal outputs say something."""
 MOST_TESTS = 2_000
@@ -49,6 +52,27 @@ def fewer_samples(before: Sequence[IterationResults], now: IterationResults) -> 
     most = max((one.total for one in before), default=0)
     if now.total < most:
         yield f"{counted(now.total, 'sample')} evaluated, and {most} before"
+
+
+def changed_samples(before: Sequence[IterationResults], now: IterationResults) -> Iterator[str]:
+    """Samples that an earlier iteration of the same design had with other values."""
+    for one in before:
+        known = one.contents if one.design == now.design else {}
+        if changed := [name for name, hash_ in now.contents.items() if known.get(name, hash_) != hash_]:
+            yield f"samples of iteration {one.iteration} have other values now: {listed(changed)}"
+            return
+
+
+def own_samples(names: Collection[str]) -> Iterator[str]:
+    """`names` are samples that the agent chose, where all are."""
+    if 0 < len(names) < LEAST_OWN:
+        yield f"only {counted(len(names), 'sample')} of the agent's own: {listed(sorted(names))}"
+
+
+def sample_contents(samples: Sequence[SampleRecord]) -> dict[str, str]:
+    """Their values by name, as hashes."""
+    values = ((one.name, _text([one.given, one.expected])) for one in samples)
+    return {name: sha256(text.encode()).hexdigest()[:12] for name, text in values}
 
 
 def written_by_hand(results: Collection[str], written: Collection[str], commands: int) -> Iterator[str]:

@@ -169,6 +169,7 @@ class Delivery(Struct, frozen=True):
             state.results,
             state.tests,
             self.work_of(role),
+            state.design,
         )
         if measured.results is None:
             return HandoverRejected(accepted.turn, (measured.trouble,))

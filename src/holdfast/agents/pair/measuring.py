@@ -19,6 +19,8 @@ from msgspec.structs import replace
 from holdfast.agents.pair.loaded_files import loaded_files
 from holdfast.agents.pair.project_state import (
     answer_files,
+    changed_chosen,
+    chosen_samples,
     component_files,
     count_tests,
     sample_records,
@@ -33,9 +35,12 @@ from holdfast.pair.suspicions import (
     TestCount,
     changed_evaluation,
     changed_in_run,
+    changed_samples,
     fewer_samples,
     fewer_tests,
+    own_samples,
     same_outputs,
+    sample_contents,
     stand_ins,
     written_by_hand,
 )
@@ -96,6 +101,7 @@ class Harness(Struct, frozen=True):
         before: Sequence[IterationResults],
         tests_before: TestCount | None,
         work: TurnWork,
+        design: str = "",
     ) -> Measurement:
         """Run the evaluation, and read its results. `claimed` are those that the agent has on the disk."""
         copy = await asyncio.to_thread(self._new_copy)
@@ -114,27 +120,49 @@ class Harness(Struct, frozen=True):
             read = await asyncio.to_thread(self._read, clean, iteration, ending, output, frozen)
             if read.results is None:
                 return read
-            results = with_causes(read.results, claimed)
-            samples = sample_records(clean, iteration, frozen)
-            components = component_files(self.layout, frozen)
-            tests = count_tests(self.layout)
-            suspicions = (
-                *fewer_samples(before, results),
-                *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
-                *changed_evaluation(changed_files(self.layout, frozen)),
-                *changed_in_run([name for name in changed_files(clean, frozen) if name in frozen.files]),
-                *stand_ins(loaded_files(self.layout, frozen)),
-                *same_outputs(samples),
-                *fewer_tests(tests_before, tests),
-                *copied_answers(samples, components, answer_files(clean, frozen)),
-                *reaching_components(components.sources),
-                *unseen_components(components),
+            results = replace(with_causes(read.results, claimed), design=design)
+            judged, tests = await asyncio.to_thread(
+                self._judged, results, frozen, clean, claimed, before, tests_before, work
             )
-            return replace(read, results=replace(results, suspicions=suspicions), tests=tests)
+            return replace(read, results=judged, tests=tests)
         except (CannotFreeze, CannotCopy) as error:
             return Measurement(trouble=str(error))
         finally:
             await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
+
+    def _judged(
+        self,
+        results: IterationResults,
+        frozen: FrozenEvaluation,
+        clean: PairFolder,
+        claimed: IterationResults | None,
+        before: Sequence[IterationResults],
+        tests_before: TestCount | None,
+        work: TurnWork,
+    ) -> tuple[IterationResults, TestCount]:
+        """The results with what is suspicious about them, and the tests in the folder."""
+        layout, iteration = self.layout, results.iteration
+        samples = sample_records(clean, iteration, frozen)
+        results = replace(results, contents=sample_contents(samples))
+        chosen = chosen_samples(layout, iteration, frozen)
+        components = component_files(layout, frozen)
+        tests = count_tests(layout)
+        in_run = [name for name in changed_files(clean, frozen) if name in frozen.files]
+        suspicions = (
+            *fewer_samples(before, results),
+            *changed_samples(before, results),
+            *own_samples(chosen if chosen.issuperset(results.samples) else ()),
+            *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
+            *changed_evaluation(changed_files(layout, frozen)),
+            *changed_in_run([*in_run, *changed_chosen(layout, clean, iteration, chosen)]),
+            *stand_ins(loaded_files(layout, frozen)),
+            *same_outputs(samples),
+            *fewer_tests(tests_before, tests),
+            *copied_answers(samples, components, answer_files(clean, frozen)),
+            *reaching_components(components.sources),
+            *unseen_components(components),
+        )
+        return replace(results, suspicions=suspicions), tests
 
     def _new_copy(self) -> Path:
         """A new folder for a copy. Those of killed runs are removed: one pair measures once at a time."""

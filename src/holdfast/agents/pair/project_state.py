@@ -88,11 +88,10 @@ def count_tests(layout: PairFolder) -> TestCount:
     return TestCount(tuple(sorted(names)[:MOST_TESTS]), disabled)
 
 
-def sample_records(clean: PairFolder, iteration: int, frozen: FrozenEvaluation) -> list[SampleRecord]:
+def sample_records(place: PairFolder, iteration: int, frozen: FrozenEvaluation) -> list[SampleRecord]:
     """The samples of the run: from their own files, or from lists among the inputs of the evaluation."""
-    where = clean.root / clean.outputs.iteration(iteration)
-    given = {name: value for path in frozen.files for name, value in _listed_samples(clean.root / path)}
-    given |= _json_files(where / SAMPLES)
+    where = place.root / place.outputs.iteration(iteration)
+    given = _frozen_samples(place, frozen) | _json_files(where / SAMPLES)
     traces, results = _json_files(where / TRACES), _json_files(where / RESULTS)
     return [
         SampleRecord(
@@ -103,6 +102,23 @@ def sample_records(clean: PairFolder, iteration: int, frozen: FrozenEvaluation) 
         )
         for name, value in sorted(given.items())
     ]
+
+
+def chosen_samples(layout: PairFolder, iteration: int, frozen: FrozenEvaluation) -> set[str]:
+    """Samples in the folder that the evaluation does not list."""
+    where = layout.root / layout.outputs.iteration(iteration)
+    return {*_json_files(where / SAMPLES)} - {*_frozen_samples(layout, frozen)}
+
+
+def changed_chosen(layout: PairFolder, clean: PairFolder, iteration: int, chosen: set[str]) -> list[str]:
+    """Files of these samples that are not in the copy as they are in the folder."""
+    where = f"{layout.outputs.iteration(iteration)}/{SAMPLES}"
+    before, after = _json_files(layout.root / where), _json_files(clean.root / where)
+    return sorted(f"{where}/{name}.json" for name in chosen if before.get(name) != after.get(name))
+
+
+def _frozen_samples(place: PairFolder, frozen: FrozenEvaluation) -> dict[str, dict[str, Json]]:
+    return {name: value for path in frozen.files for name, value in _listed_samples(place.root / path)}
 
 
 def answer_files(clean: PairFolder, frozen: FrozenEvaluation) -> list[str]:
