@@ -40,6 +40,9 @@ def test_deleted_tests_that_the_message_explains_are_less_severe_and_keep_their_
     [
         ("deleted-test", "The tests of the old parser are obsolete."),
         ("deleted-test", "删除了重复的测试。"),
+        ("deleted-test", 'Revert "Find the test binary by its name (#12)"'),
+        ("deleted-test", "Redesigned tests and the pager to be more clear."),
+        ("weakened-test", "Reverts commit 0123abc."),
         ("skipped-test", "Disable the flaky upload test until the server is back."),
         ("weakened-test", "Relax the assertion: the order is undefined."),
         ("lock-without-manifest", "Bump transitive dependencies."),
@@ -57,6 +60,7 @@ def test_a_sentence_about_it_explains_a_rule(rule, sentence):
     ("rule", "sentence"),
     [
         ("deleted-test", "No tests are removed."),
+        ("deleted-test", "Rewrite the parser and revert its flag."),
         ("deleted-test", "Remove the old parser. Add tests."),
         ("deleted-test", "没有删除测试。"),
         ("secret", "Remove the test, disable it, update the lock file, chmod it."),

@@ -19,6 +19,8 @@ _END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n\s*\n|\n\s*(?=[-*•])")
 _NEGATED = re.compile(r"\b(?:not|no|never|nothing|without)\b|n't\b|[不没未]", re.IGNORECASE)
 _TEST = r"\b(?:unit |integration )?tests?\b|\bspecs?\b|测试|用例"
 _REMOVE = r"\b(?:remov|delet|drop|obsolet|superse|replac|mov|merg|redundan|duplicat)\w*|删|移除|去掉|合并"
+_REVERT = r"^revert(?:s|ed)?\b|^(?:回滚|撤销)"
+_REWRITE = r"\b(?:redesign|rewrit|rework|restructur)\w*|重写|重构"
 _SKIP = r"\b(?:skip|disabl|ignor|quarantin|flak|xfail)\w*|跳过|禁用|忽略"
 _LOCK = r"\block(?:[ -]?files?)?\b|\.lock\b|\bdependenc\w+|\btransitive\b|\bgo\.sum\b|依赖|锁文件"
 _UPDATE = (
@@ -28,8 +30,11 @@ _MODE = r"\bexecutable\b|\bchmod\b|\+x\b|\bfile modes?\b|\bpermissions?\b|可执
 _ABOUT: dict[str, tuple[re.Pattern[str], ...]] = {
     rule: tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
     for rule, patterns in {
-        "deleted-test": (_REMOVE, _TEST),
-        "weakened-test": (rf"{_REMOVE}|\b(?:relax|loosen|weaken)\w*|放宽", rf"{_TEST}|\bassert\w*|断言"),
+        "deleted-test": (rf"{_REMOVE}|{_REVERT}|{_REWRITE}", rf"{_TEST}|{_REVERT}"),
+        "weakened-test": (
+            rf"{_REMOVE}|{_REVERT}|\b(?:relax|loosen|weaken)\w*|放宽",
+            rf"{_TEST}|{_REVERT}|\bassert\w*|断言",
+        ),
         "skipped-test": (_SKIP, _TEST),
         "lock-not-updated": (_LOCK,),
         "lock-without-manifest": (_LOCK, _UPDATE),
