@@ -315,6 +315,16 @@ def test_a_design_names_what_its_evaluation_runs(pair_run, path, command):
     assert f"the evaluation runs `{path}`, which could be changed: name it among its `inputs`" in refused
 
 
+def test_a_person_is_told_what_else_the_evaluation_uses(pair_run):
+    (pair_run.root / "least.txt").write_text("1")
+    (pair_run.root / "checks.py").write_text("least = 1")
+    (pair_run.root / "other.py").touch()
+    (pair_run.root / "evaluate.py").write_text(f"import checks\nopen('least.txt')\n{EVALUATE}")
+    maker = Deciding(None)
+    pair_run.run([PLAN, DESIGNED], [], people=people(maker))
+    assert "`cases.json`, which also uses `checks.py`, `least.txt` as it finds them?" in maker.asked[0].text
+
+
 def test_files_that_cannot_be_read_or_named_do_not_stop_the_pair(pair_run):
     odd = bash(
         r"printf 'alpha beta' > out.txt; mkfifo pipe.py tests.json; touch $'test_\xff.py' $'\xff.json'"
@@ -432,6 +442,10 @@ def test_a_cheat_is_caught(name, tmp_path):
         "an evaluation that always passes": "the evaluation was changed after it was approved",
         "the same answer for every order": "all 15 outputs are the same",
         "tests deleted": "tests are gone",
+        "tests disabled": "2 tests are disabled, and 0 were before",
+        "expected values in a table": "`components/refund.py` holds samples with what they expect",
+        "results turned when the evaluation ends": "can reach what measures it: `atexit`, `evaluation_results`",
+        "an answer that equals every other": "can reach what measures it: `__eq__`",
         "expected values looked up": "names what the evaluation expects",
     }
     assert signs[name] in " ".join(outcome.evidence)

@@ -1,14 +1,17 @@
 """Files that an evaluation runs or loads and that were not approved with it.
 
-Rule: only what is certain by its name and place. What a program opens by itself is not known here.
+Rule: only by names and places. What a program opens under a name that it makes up is not known here.
 """
 
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from holdfast.agents.pair.project_state import MOST_FILES, files_in, source
+from holdfast.pair.component_signs import NamedFiles
 from holdfast.pair.folder import PairFolder, printable
 from holdfast.pair.frozen import FrozenEvaluation
 from holdfast.review.file_types import language_family
@@ -16,6 +19,7 @@ from holdfast.review.file_types import language_family
 STANDARD = sys.stdlib_module_names - {"test"} | {"sitecustomize", "usercustomize"}
 INTERPRETERS = {"python", "python3", "sh", "bash", "node", "deno", "bun", "ruby", "perl", "php"}
 WRAPPERS = {"uv", "run", "env", "exec", "time", "nice"}
+_IMPORT = re.compile(r"^\s*(?:import|from)\b.*$", re.MULTILINE)
 SET_UP: dict[str, dict[str, str]] = {
     "pytest": {
         "pytest.ini": "",
@@ -43,6 +47,25 @@ def loaded_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
     those that set up what the command runs."""
     found = {*_modules(layout, frozen), *_set_up(layout, frozen)}
     return sorted(printable(path) for path in found if path not in frozen.files)
+
+
+def open_files(layout: PairFolder, frozen: FrozenEvaluation, design: Collection[str]) -> list[str]:
+    """Files in the folder that the command or a program of the evaluation names and that are neither inputs nor of
+    the design: what counts is what they are when it is run."""
+    texts = [frozen.plan.command]
+    for name in frozen.files:
+        if language_family(name) not in ("", "markup", "data"):
+            texts += [source(layout.root / name) or ""]
+    named = NamedFiles.of(texts)
+    modules = {word for text in texts for line in _IMPORT.findall(text) for word in re.findall(r"\w+", line)}
+    found = (
+        path
+        for path in islice(files_in(layout), MOST_FILES)
+        if path not in frozen.files and path not in design
+        if PurePosixPath(path).name in named.words
+        or (path.endswith(".py") and PurePosixPath(path).stem in modules)
+    )
+    return [printable(path) for path in found]
 
 
 def _commands(command: str) -> Iterator[list[str]]:

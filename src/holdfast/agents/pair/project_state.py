@@ -38,7 +38,7 @@ def component_files(layout: PairFolder, frozen: FrozenEvaluation) -> ComponentFi
     imports; installed packages after all else, as far as there is room."""
     sources, tests, data, unseen = dict[str, str](), dict[str, str](), list[str](), list[str]()
     size = 0
-    for path in chain(_files(layout), _files(layout, installed=True)):
+    for path in chain(files_in(layout), files_in(layout, installed=True)):
         name, family = printable(path), language_family(path)
         if name in frozen.files or family in ("markup", "data"):
             data += [path] if family == "data" and name not in frozen.files else []
@@ -47,7 +47,7 @@ def component_files(layout: PairFolder, frozen: FrozenEvaluation) -> ComponentFi
             unseen += [] if _is_installed(path) else ["what came after many others"]
             break
         place = layout.root / path
-        text = _source(_inside(layout, place))
+        text = source(_inside(layout, place))
         if text is None:
             is_used = place.is_file() and (family or path.endswith(".pyc"))
             unseen += [name] if is_used else []
@@ -69,7 +69,7 @@ def _inside(layout: PairFolder, place: Path) -> Path:
 
 def _named_data(layout: PairFolder, paths: Sequence[str], sources: Mapping[str, str]) -> dict[str, str]:
     named = NamedFiles.of(sources.values())
-    texts = ((path, _source(layout.root / path)) for path in paths if path in named)
+    texts = ((path, source(layout.root / path)) for path in paths if path in named)
     return {printable(path): text for path, text in islice(texts, MOST_DATA) if text is not None}
 
 
@@ -143,7 +143,7 @@ def _rows(path: Path) -> Iterator[Json]:
         value = _json(path)
         yield from value if isinstance(value, list) else [value]
     elif path.suffix in (".jsonl", ".ndjson", ".csv", ".tsv"):
-        lines = (_source(path) or "").splitlines()
+        lines = (source(path) or "").splitlines()
         if path.suffix in (".csv", ".tsv"):
             table = csv.DictReader(lines, delimiter="\t" if path.suffix == ".tsv" else ",")
             with contextlib.suppress(csv.Error):
@@ -177,14 +177,14 @@ def _json(path: Path) -> Json:
 
 def _programs(layout: PairFolder) -> Iterator[tuple[str, str]]:
     """Programs in the folder with their texts, without outputs and what others installed."""
-    programs = (path for path in _files(layout) if language_family(path) not in ("", "markup", "data"))
+    programs = (path for path in files_in(layout) if language_family(path) not in ("", "markup", "data"))
     for path in islice(programs, MOST_FILES):
-        text = _source(layout.root / path)
+        text = source(layout.root / path)
         if text is not None:
             yield printable(path), text
 
 
-def _files(layout: PairFolder, *, installed: bool = False) -> Iterator[str]:
+def files_in(layout: PairFolder, *, installed: bool = False) -> Iterator[str]:
     """Paths of files without outputs; either without what others installed, or only that."""
     for folder, folders, files in os.walk(layout.root):
         inner = Path(folder).relative_to(layout.root)
@@ -206,7 +206,7 @@ def _is_readable(path: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
 
 
-def _source(path: Path) -> str | None:
+def source(path: Path) -> str | None:
     try:
         if not _is_readable(path):
             return None

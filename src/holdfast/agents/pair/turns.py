@@ -17,10 +17,12 @@ from holdfast.agents.outcomes import Ask, Stop
 from holdfast.agents.pair.decisions import DecisionMaker, DecisionResponder, Decisions
 from holdfast.agents.pair.delivery import Delivery, design_of
 from holdfast.agents.pair.journal import CONTINUE, RAISE, PairJournal, PairOutcome
+from holdfast.agents.pair.loaded_files import open_files
 from holdfast.agents.pair.measuring import Harness
 from holdfast.agents.pair.role_session import RoleSession
 from holdfast.events import RulesSet, UserSaid
 from holdfast.messages import Text
+from holdfast.pair.evaluation import listed
 from holdfast.pair.folder import RESULTS, Design, PairFolder
 from holdfast.pair.handover import Handover, TurnBudget
 from holdfast.pair.phases import DecisionMade, DecisionRequested, TurnBegan
@@ -178,6 +180,8 @@ class TurnRunner:
         if frozen is not None:
             names = ", ".join(f"`{name}`" for name in frozen.plan.inputs)
             terms.append(f"its evaluation by `{frozen.plan.command}` with {names}")
+            if more := open_files(self._context.folder, frozen, self._design().files):
+                terms[-1] += f", which also uses {listed(more)} as it finds them"
         if budget is not None:
             most = [f"{budget.steps} requests"] if budget.steps else []
             most += [format_dollars(budget.dollars)] if budget.dollars else []
