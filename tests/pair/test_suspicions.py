@@ -10,6 +10,7 @@ from holdfast.pair.suspicions import (
     changed_samples,
     fewer_samples,
     fewer_tests,
+    left_out_samples,
     own_samples,
     same_outputs,
     with_tests,
@@ -39,6 +40,13 @@ def test_samples_with_other_values_than_before():
     assert [*changed_samples([first, second], with_contents(3, {"s2": "c"}))] != [], "they were not put back"
     assert [*changed_samples([first], with_contents(2, {"s2": "c"}, "another design"))] == []
     assert [*changed_samples([first], with_contents(2, {"s1": "a", "s2": "b"}))] == []
+
+
+def test_samples_that_were_left_out():
+    (said,) = left_out_samples(["s1", "s2"], results(1, "s1"))
+    assert said == "samples that the evaluation lists have no result: `s2`"
+    assert [*left_out_samples(["s1"], results(1, "s1", "s2"))] == []
+    assert [*left_out_samples(["1", "2"], results(1, "s1"))] == [], "they have other names"
 
 
 def test_few_samples_of_the_agents_own():

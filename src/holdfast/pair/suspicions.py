@@ -63,6 +63,14 @@ def changed_samples(before: Sequence[IterationResults], now: IterationResults) -
             return
 
 
+def left_out_samples(listed_names: Collection[str], results: IterationResults) -> Iterator[str]:
+    """Samples that the evaluation lists and that have no result, where others have one."""
+    here = {*results.samples}
+    missing = [name for name in sorted(listed_names) if name not in here]
+    if missing and len(missing) < len(listed_names):
+        yield f"samples that the evaluation lists have no result: {listed(missing)}"
+
+
 def own_samples(names: Collection[str]) -> Iterator[str]:
     """`names` are samples that the agent chose, where all are."""
     if 0 < len(names) < LEAST_OWN:

@@ -23,6 +23,7 @@ from holdfast.agents.pair.project_state import (
     chosen_samples,
     component_files,
     count_tests,
+    listed_samples,
     sample_records,
 )
 from holdfast.messages import Json
@@ -38,6 +39,7 @@ from holdfast.pair.suspicions import (
     changed_samples,
     fewer_samples,
     fewer_tests,
+    left_out_samples,
     own_samples,
     same_outputs,
     sample_contents,
@@ -151,6 +153,7 @@ class Harness(Struct, frozen=True):
         suspicions = (
             *fewer_samples(before, results),
             *changed_samples(before, results),
+            *left_out_samples(listed_samples(clean, frozen), results),
             *own_samples(chosen if chosen.issuperset(results.samples) else ()),
             *written_by_hand(claimed.samples if claimed else (), work.results_written, work.commands),
             *changed_evaluation(changed_files(layout, frozen)),

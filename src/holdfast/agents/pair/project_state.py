@@ -91,7 +91,7 @@ def count_tests(layout: PairFolder) -> TestCount:
 def sample_records(place: PairFolder, iteration: int, frozen: FrozenEvaluation) -> list[SampleRecord]:
     """The samples of the run: from their own files, or from lists among the inputs of the evaluation."""
     where = place.root / place.outputs.iteration(iteration)
-    given = _frozen_samples(place, frozen) | _json_files(where / SAMPLES)
+    given = listed_samples(place, frozen) | _json_files(where / SAMPLES)
     traces, results = _json_files(where / TRACES), _json_files(where / RESULTS)
     return [
         SampleRecord(
@@ -107,7 +107,7 @@ def sample_records(place: PairFolder, iteration: int, frozen: FrozenEvaluation) 
 def chosen_samples(layout: PairFolder, iteration: int, frozen: FrozenEvaluation) -> set[str]:
     """Samples in the folder that the evaluation does not list."""
     where = layout.root / layout.outputs.iteration(iteration)
-    return {*_json_files(where / SAMPLES)} - {*_frozen_samples(layout, frozen)}
+    return {*_json_files(where / SAMPLES)} - {*listed_samples(layout, frozen)}
 
 
 def changed_chosen(layout: PairFolder, clean: PairFolder, iteration: int, chosen: set[str]) -> list[str]:
@@ -117,7 +117,8 @@ def changed_chosen(layout: PairFolder, clean: PairFolder, iteration: int, chosen
     return sorted(f"{where}/{name}.json" for name in chosen if before.get(name) != after.get(name))
 
 
-def _frozen_samples(place: PairFolder, frozen: FrozenEvaluation) -> dict[str, dict[str, Json]]:
+def listed_samples(place: PairFolder, frozen: FrozenEvaluation) -> dict[str, dict[str, Json]]:
+    """The samples in the inputs of the evaluation."""
     return {name: value for path in frozen.files for name, value in _listed_samples(place.root / path)}
 
 
