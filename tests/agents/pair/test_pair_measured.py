@@ -6,6 +6,7 @@ import json
 import pytest
 
 from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair import measuring
 from holdfast.agents.pair.measuring import Harness, TurnWork
 from holdfast.agents.pair.startup import PairCallbacks
 from holdfast.pair.frozen import freeze
@@ -260,6 +261,28 @@ def test_an_evaluation_that_gives_nothing_is_told_and_can_be_mended(pair_run, co
     assert why in outcome.sentence
     rejected = [one for one in pair_run.phases if isinstance(one, HandoverRejected)]
     assert len(rejected) == 4
+
+
+@pytest.mark.parametrize(
+    ("command", "limit", "why"),
+    [
+        ("head -c 9000000 /dev/zero > big; sleep 60", "MOST_DISK", "wrote more than 20 bytes"),
+        (
+            "for n in $(seq 40); do sleep 60 & done; wait",
+            "MOST_PROCESSES",
+            "had more than 20 processes at a time",
+        ),
+    ],
+    ids=["fills_the_disk", "forks"],
+)
+def test_an_evaluation_that_takes_too_much_is_stopped(pair_run, monkeypatch, command, limit, why):
+    monkeypatch.setattr(measuring, limit, 20)
+    designed = hand_over(
+        "plan.md", design=["plan.md"], evaluation={"command": command, "inputs": ["cases.json"]}
+    )
+    outcome = pair_run.run([PLAN, designed], [built("alpha"), done(), done(), done(), done()])
+    assert outcome.reason == "rejected"
+    assert why in outcome.sentence
 
 
 def test_a_module_that_stands_in_for_one_of_python_is_a_sign(pair_run):

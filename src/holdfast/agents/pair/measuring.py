@@ -47,6 +47,7 @@ from holdfast.pair.suspicions import (
     written_by_hand,
 )
 from holdfast.tools.envelope import ToolError
+from holdfast.tools.shell.processes import find_family
 from holdfast.tools.shell.running_command import CommandEnding
 from holdfast.tools.shell.sandbox import Sandbox, Unconfined
 from holdfast.tools.shell.shell import Shell, ShellLimits
@@ -56,8 +57,9 @@ MOST_OUTPUT = 50_000_000
 """Bytes that an evaluation may print."""
 MOST_DISK = 4_000_000_000
 """Bytes that the copy may grow to, with temporary files."""
+MOST_PROCESSES = 1_000
 LOOK_EVERY = 0.5
-"""Seconds between two looks at the size of the copy."""
+"""Seconds between two looks at the size of the copy and the number of processes."""
 SHOWN = 2_000
 """Characters of its output that are kept."""
 
@@ -118,8 +120,8 @@ class Harness(Struct, frozen=True):
                 folders=frozen.folders,
                 without=self.folder.resolve(),
             )
-            ending, output = await self._run(frozen, clean, iteration)
-            read = await asyncio.to_thread(self._read, clean, iteration, ending, output, frozen)
+            ending, output, why = await self._run(frozen, clean, iteration)
+            read = await asyncio.to_thread(self._read, clean, iteration, ending, output, why, frozen)
             if read.results is None:
                 return read
             results = replace(with_causes(read.results, claimed), design=design)
@@ -176,12 +178,13 @@ class Harness(Struct, frozen=True):
 
     async def _run(
         self, frozen: FrozenEvaluation, clean: PairFolder, iteration: int
-    ) -> tuple[CommandEnding, str]:
+    ) -> tuple[CommandEnding, str, str]:
+        """How it ended, what it printed last, and why it was stopped if it took too much."""
         command = frozen.plan.command.replace("{iteration}", str(iteration))
         limits = ShellLimits(output_bytes=MOST_OUTPUT)
         with Shell(sandbox=self.sandbox, access="write", hidden=self.hidden, limits=limits) as shell:
             shell.frozen = tuple(f"{clean.root}/{name}" for name in frozen.files)
-            watching = asyncio.create_task(_stop_if_full(shell, clean.root, shell.folder))
+            watching = asyncio.create_task(_stop_if_too_much(shell, clean.root, shell.folder))
             try:
                 job, ending, _ = await shell.run(
                     command, Workspace([clean.root]), seconds=float(frozen.plan.seconds)
@@ -189,8 +192,8 @@ class Harness(Struct, frozen=True):
                 if ending.why == "cancelled":
                     # What it wrote so far are not its results.
                     raise asyncio.CancelledError
-                size = job.output.size
-                return ending, job.output.read(max(0, size - SHOWN)).decode("utf-8", "replace")
+                printed = job.output.read(max(0, job.output.size - SHOWN)).decode("utf-8", "replace")
+                return ending, printed, await watching if ending.why == "stopped" else ""
             except ToolError as error:
                 raise CannotCopy(f"the evaluation cannot be started: {error.message}") from None
             finally:
@@ -199,15 +202,20 @@ class Harness(Struct, frozen=True):
                     await watching
 
     def _read(
-        self, clean: PairFolder, iteration: int, ending: CommandEnding, output: str, frozen: FrozenEvaluation
+        self,
+        clean: PairFolder,
+        iteration: int,
+        ending: CommandEnding,
+        output: str,
+        why: str,
+        frozen: FrozenEvaluation,
     ) -> Measurement:
         said = f"; it printed: {' '.join(output.split())[-300:]}" if output.strip() else ""
         reasons = {
             "timeout": f"did not end within {frozen.plan.seconds} seconds",
             "full": f"printed more than {MOST_OUTPUT:,} bytes",
-            "stopped": f"wrote more than {MOST_DISK:,} bytes",
         }
-        if why := reasons.get(ending.why):
+        if why := why or reasons.get(ending.why, ""):
             return Measurement(trouble=f"the evaluation `{frozen.plan.command}` {why}{said}", output=output)
         try:
             results = read_evaluation(clean, iteration).results
@@ -221,13 +229,23 @@ class Harness(Struct, frozen=True):
         return Measurement(results, output=output)
 
 
-async def _stop_if_full(shell: Shell, *folders: Path) -> None:
+async def _stop_if_too_much(shell: Shell, *folders: Path) -> str:
+    """Why it was stopped. Ends with the run, or when it takes too much of the machine."""
     while True:
         await asyncio.sleep(LOOK_EVERY)
+        why = ""
         if await asyncio.to_thread(folder_size, *folders) > MOST_DISK:
+            why = f"wrote more than {MOST_DISK:,} bytes"
+        elif await asyncio.to_thread(_processes, shell) > MOST_PROCESSES:
+            why = f"had more than {MOST_PROCESSES:,} processes at a time"
+        if why:
             for job in shell.jobs.values():
                 job.stop("stopped")
-            return
+            return why
+
+
+def _processes(shell: Shell) -> int:
+    return sum(len(find_family(job.mark)) for job in shell.jobs.values())
 
 
 def measurement_file(measured: Measurement) -> dict[str, Json]:
