@@ -96,11 +96,11 @@ def test_a_file_approves(root, own_place):
     assert done.code == 0, done.err
 
 
-def test_approvals_that_agents_could_write_are_refused_and_leave_no_log(root):
+def test_a_store_that_agents_could_write_is_refused_and_leaves_no_log(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         done = holdfast(*begun(server, "--approve", "file", "--store", "work/store.db"))
     assert done.code == 2
-    assert "could be written by the agents themselves" in done.err
+    assert "is in the folder that the agents write to" in done.err
     assert not (root / "store.db").exists()
 
 

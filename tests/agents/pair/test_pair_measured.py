@@ -9,6 +9,8 @@ from holdfast.agents.options import AgentOptions
 from holdfast.agents.pair import measuring
 from holdfast.agents.pair.measuring import Harness, TurnWork
 from holdfast.agents.pair.startup import PairCallbacks
+from holdfast.errors import InputError
+from holdfast.messages import ToolCall
 from holdfast.pair.frozen import freeze
 from holdfast.pair.handover import EvaluationPlan
 from holdfast.pair.phases import (
@@ -180,6 +182,38 @@ def test_honest_samples_of_the_agents_own(pair_run):
     wrong, right = (write("out.txt", text, id_=text) for text in ("decide = {'a': 'a'}.get", ""))
     script = [*samples(1, **FIVE), wrong, done(), *samples(2, **FIVE), read("out.txt"), right, done()]
     assert pair_run.run([PLAN, DESIGNED], script).reason == "success"
+
+
+MEASURE = """
+out=execution_outputs/iteration_$1/evaluation_results/a.json
+echo '{"passed": false}' > $out
+while kill -0 $(cat pid) && ! grep -q true $out; do sleep 0.01; done
+exit 0
+"""
+TURNS = (
+    "echo $$ > pid; "
+    "while sleep 0.01; do sed -i s/false/true/ ../store.db.pairs/*/run-*/work/*/*/evaluation_results/a.json; done"
+)
+
+
+def test_what_execute_left_running_ends_before_it_is_measured(pair_run):
+    """Without a sandbox it could write into the copy."""
+    (pair_run.root / "measure.sh").write_text(MEASURE)
+    plan = {"command": "sh measure.sh {iteration}", "inputs": ["measure.sh"]}
+    words, call = bash(TURNS, id_="c")
+    left = [words, ToolCall(call.id, "Bash", {**call.arguments, "run_in_background": True})]
+    wait = bash("while ! [ -s pid ]; do sleep 0.01; done", id_="w1")
+    script = [left, wait, built("a"), done(), built("b"), done()]
+    outcome = pair_run.run([PLAN, hand_over("plan.md", design=["plan.md"], evaluation=plan)], script)
+    assert outcome.reason == "iterations"
+    assert str(accepted(pair_run)[0].results.rate) == "0/1 (0%)"
+
+
+def test_a_store_in_the_folder_of_the_agents_is_refused(pair_run):
+    pair_run.store = pair_run.root / "store.db"
+    with pytest.raises(InputError, match="is in the folder that the agents write to"):
+        pair_run.run([PLAN, DESIGNED], [])
+    assert not pair_run.store.exists()
 
 
 def test_its_tools_refuse_to_change_the_evaluation(pair_run):

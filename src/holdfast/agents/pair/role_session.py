@@ -5,6 +5,7 @@ resumed from its log. Nothing that a crash interrupted is run again by itself: t
 person is asked about calls that may do harm twice.
 """
 
+import asyncio
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -205,6 +206,10 @@ class RoleSession:
                 if call.name == HAND_OVER_TOOL and result is not None and not result.error:
                     return decode_arguments(Handover, call.arguments, HAND_OVER_TOOL)
         return None
+
+    async def end_commands(self) -> None:
+        """End what still runs in the background: nothing of a turn works on while it is measured."""
+        await asyncio.to_thread(self.tool_state.shell.stop_all)
 
     async def aclose(self) -> None:
         await self.agent.aclose()

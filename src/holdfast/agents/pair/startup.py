@@ -42,7 +42,7 @@ from holdfast.agents.resolved_config import (
 )
 from holdfast.config import load_config
 from holdfast.effort import Effort
-from holdfast.errors import ConfigError
+from holdfast.errors import ConfigError, InputError
 from holdfast.events import RulesSet
 from holdfast.log import Log
 from holdfast.models.catalogue import load_catalogue
@@ -114,6 +114,11 @@ def _open(
 ) -> OpenedPair:
     root = options.agent.root
     place = store_place(options.agent, load_config(cwd=root, env=env), env)
+    if files_beside(place, env).resolve().is_relative_to(root.resolve()):
+        raise InputError(
+            f"the store {place} is in the folder that the agents write to",
+            hint="choose one outside that folder with `--store`",
+        )
     # Held in the thread that opens it: whatever fails before the end is closed there.
     with ExitStack() as stack:
         store: Store = stack.enter_context(closing(open_store(place)))

@@ -118,6 +118,7 @@ class TurnRunner:
         while isinstance(end, Ask) and await self._may_continue(end, session):
             end = await session.work()
         if isinstance(end, Handover):
+            await session.end_commands()
             return end
         if isinstance(end, Stop) and end.reason == "overflow":
             self._request_larger_window(end, session)

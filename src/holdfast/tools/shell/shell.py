@@ -300,12 +300,16 @@ class Shell:
         del self.jobs[job.id]
         job.output.remove()
 
-    def close(self) -> None:
+    def stop_all(self) -> None:
+        """End everything that still runs, and wait for the end."""
         for job in self.jobs.values():
             job.stop("stopped")
         for job in self.jobs.values():
             job.join(self._longest_end)
         kill_family(f"{self._token}.")
+
+    def close(self) -> None:
+        self.stop_all()
         if self._network:
             self._network.close()
         for job in self.jobs.values():
