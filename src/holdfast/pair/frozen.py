@@ -5,7 +5,7 @@ a file that does not have its hash is never used in their place.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -70,10 +70,10 @@ def changed_files(layout: PairFolder, frozen: FrozenEvaluation) -> list[str]:
     return [*changed, *sorted(new)]
 
 
-def replaced_files(layout: PairFolder, frozen: FrozenEvaluation) -> dict[str, str]:
-    """Hashes, as they are now, of what `changed_files` names; without those that cannot be read."""
+def replaced_files(layout: PairFolder, frozen: FrozenEvaluation, more: Iterable[str] = ()) -> dict[str, str]:
+    """Hashes, as they are now, of what `changed_files` names and of `more`; without those that cannot be read."""
     found = {}
-    for name in changed_files(layout, frozen):
+    for name in (*changed_files(layout, frozen), *more):
         with contextlib.suppress(CannotFreeze):
             if not isinstance(layout.look(name), str):
                 found[name] = _hash(_read(layout, name))

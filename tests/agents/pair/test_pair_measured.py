@@ -196,6 +196,24 @@ TURNS = (
 )
 
 
+def test_nor_one_that_loads_what_the_measured_agent_wrote(pair_run):
+    """Init names as an input what Execute put beside the evaluation."""
+    pair_run.pair = pair_of(BOTH.replace('prompt = "You plan."', 'prompt = "You plan."\nlayers = [1]'))
+    problem = {"summary": "a rule is missing", "layer": 1, "severity": "high", "samples": []}
+    wider = {**EVALUATION, "inputs": [*EVALUATION["inputs"], "sitecustomize.py"]}
+    outcome = pair_run.run(
+        [PLAN, DESIGNED, hand_over("plan.md", design=["plan.md"], evaluation=wider)],
+        [
+            built("alpha"),
+            write("sitecustomize.py", "pass", id_="s"),
+            hand_over("out.txt", problems=[problem]),
+        ],
+    )
+    assert outcome.reason == "ask"
+    asked = [one for one in pair_run.phases if isinstance(one, DecisionRequested)]
+    assert "of which `sitecustomize.py` is as the agent that is measured left it?" in asked[-1].text
+
+
 def test_what_execute_left_running_ends_before_it_is_measured(pair_run):
     """Without a sandbox it could write into the copy."""
     (pair_run.root / "measure.sh").write_text(MEASURE)

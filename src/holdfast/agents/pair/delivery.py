@@ -175,7 +175,8 @@ class Delivery(Struct, frozen=True):
             return HandoverRejected(accepted.turn, (measured.trouble,))
         where = f"{self.folder.outputs.iteration(iteration)}/{MEASURED_FILE}"
         self.folder.write_json(where, measurement_file(measured))
-        replaced = replaced_files(self.folder, state.evaluation)
+        loaded = loaded_files(self.folder, state.evaluation)
+        replaced = replaced_files(self.folder, state.evaluation, loaded)
         return replace(accepted, results=measured.results, tests=measured.tests, replaced=replaced)
 
     def _is_measured(self, role: Role) -> bool:
