@@ -196,6 +196,13 @@ def test_what_stands_in_every_request_has_a_length():
     assert [line.startswith("waits for a person") for line in lines[MOST_ANSWERS + 1 :]] == [True] * 5
 
 
+def test_open_questions_beyond_the_newest_are_counted():
+    asked = [DecisionRequested(str(number), "question", f"question {number}?") for number in range(30)]
+    lines = pending_lines(pair_state(asked, "execute"))
+    assert lines[0] == "older questions that wait for a person, which are not shown here: 10"
+    assert [line.rpartition(" ")[2] for line in lines[1:]] == [f'{number}?"' for number in range(10, 30)]
+
+
 def test_words_that_were_too_long_before_they_had_a_length_are_shortened():
     words = [DecisionMade("a", "say", "x" * 100_000, by="Ada")]
     (line,) = pending_lines(pair_state([DecisionRequested("a", "question", "Why?"), *words], "execute"))

@@ -39,6 +39,13 @@ def pair_run(tmp_path):
     return PairRun(tmp_path)
 
 
+def test_every_request_of_both_asks_for_no_variation(pair_run):
+    pair_run.run([PLAN, DESIGNED], [read("plan.md"), write("out.txt", "built\n"), DONE])
+    requests = [request for model in pair_run.models for request in model.requests]
+    assert len(requests) == 5
+    assert {request.temperature for request in requests} == {0.0}
+
+
 def test_a_pair_of_ones_own_runs_through_the_same_code(pair_run):
     outcome = pair_run.run([PLAN, DESIGNED], [read("plan.md"), write("out.txt", "built\n"), DONE])
     assert (outcome.reason, outcome.ended) == ("done", True)
