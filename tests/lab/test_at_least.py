@@ -10,6 +10,7 @@ from test_gathering import ORDER, run, settled
 from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources, ReplayOptions
 from holdfast.lab.replay import ReportOptions
+from holdfast.lab.workers import LocalWorkers
 from holdfast.tokenizers import load_tokenizer
 from support.evidence_recordings import make_recording, write_policy, write_recordings
 
@@ -47,7 +48,7 @@ def limited(at_least: int, **changes) -> ReplayOptions:
 def test_recordings_left_out_as_too_short_leave_no_trace_but_a_note(mixed, processes):
     every, long, least = mixed
     order = limited(least, measures=ORDER.varied().measures, pictures=True)
-    found = settled(run(every, order=order, processes=processes))
+    found = settled(run(every, order=order, workers=LocalWorkers(processes)))
     assert found["at_least"] == least
     assert found["notes"] == [f"shorter than {least} tokens, and so left out: 2 of 4 recordings"]
     assert found["recordings"] == 2

@@ -9,6 +9,7 @@ from holdfast.lab.fit.examples import gather_examples
 from holdfast.lab.fit.fit_results import run_trial
 from holdfast.lab.fit.regression import learn_weights
 from holdfast.lab.jobs import RecordingSources
+from holdfast.lab.workers import LocalWorkers
 from support.evidence_recordings import write_recordings
 from support.fit_recordings import BUDGET, ORDER, fit_recording
 
@@ -36,7 +37,7 @@ def test_only_long_enough_recordings_are_learned_from(mixed, processes):
         "three",
     ]
     done = []
-    found = gather_examples(LIMITED, every, processes=processes, done=done.append)
+    found = gather_examples(LIMITED, every, workers=LocalWorkers(processes), done=done.append)
     assert (len(done), sum(done)) == (4, every.load()[1])
     assert found.recordings == 2
     assert found.notes == ["shorter than 3k tokens, and so left out: 2 of 4 recordings"]

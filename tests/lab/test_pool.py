@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.jobs import JobOutcome, ReplayJob, ReplayOptions, available_processors, run_jobs
+from holdfast.lab.jobs import JobOutcome, ReplayJob, ReplayOptions
+from holdfast.lab.workers import LocalWorkers, available_processors, run_jobs
 from holdfast.recordings.recording_files import LazyRecording
 from support.waiting import wait_until
 
@@ -57,7 +58,7 @@ def test_outcomes_come_in_order_and_few_jobs_are_out_at_a_time(processes):
             yield job
 
     found = []
-    for outcome in run_jobs(late_first, ORDER, counted(), processes):
+    for outcome in run_jobs(late_first, ORDER, counted(), LocalWorkers(processes)):
         out -= 1
         found.append(outcome)
     assert [name for name, _, _ in found] == [f"job {n}" for n in range(7)]
@@ -71,7 +72,7 @@ def test_outcomes_come_in_order_and_few_jobs_are_out_at_a_time(processes):
 
 
 def test_no_jobs_no_outcomes():
-    assert list(run_jobs(late_first, ORDER, [], 2)) == []
+    assert list(run_jobs(late_first, ORDER, [], LocalWorkers(2))) == []
 
 
 @pytest.mark.slow
@@ -80,7 +81,7 @@ def test_an_error_of_the_work_is_the_callers_and_processes_of_others_are_left_al
     other.start()
     try:
         with pytest.raises(ValueError, match="no job 0"):
-            list(run_jobs(fail, ORDER, jobs(3), 2))
+            list(run_jobs(fail, ORDER, jobs(3), LocalWorkers(2)))
         assert multiprocessing.active_children() == [other]
     finally:
         other.kill()
@@ -90,7 +91,7 @@ def test_an_error_of_the_work_is_the_callers_and_processes_of_others_are_left_al
 @pytest.mark.slow
 def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
     """The next job is then given to a pool that is broken already."""
-    running = run_jobs(die_when_told, ORDER, jobs(4, tmp_path), 2)
+    running = run_jobs(die_when_told, ORDER, jobs(4, tmp_path), LocalWorkers(2))
     assert next(running) == "job 0"
     (tmp_path / "die").touch()
     wait_until(lambda: not multiprocessing.active_children())
@@ -99,7 +100,7 @@ def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
 
 @pytest.mark.slow
 def test_who_has_seen_enough_ends_the_workers(tmp_path):
-    running = run_jobs(take_long, ORDER, jobs(4, tmp_path), 2)
+    running = run_jobs(take_long, ORDER, jobs(4, tmp_path), LocalWorkers(2))
     assert next(running) == "job 0"
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
     running.close()

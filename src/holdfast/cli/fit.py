@@ -15,7 +15,8 @@ from holdfast.cli.tables import Column, print_table
 from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
 from holdfast.lab.fit.fit_results import Fit, require_libraries, run_trial, weights_file
-from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors, interrupts_held
+from holdfast.lab.jobs import RecordingSources, ReplayOptions
+from holdfast.lab.workers import LocalWorkers, Workers, available_processors, interrupts_held
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.prices import BUILT_IN as PRICES
@@ -77,7 +78,7 @@ def command(
     )
     check_writable(out)
     recordings = recording_sources(ctx, source)
-    fit = _fit(options, recordings, source.jobs or available_processors(), replays)
+    fit = _fit(options, recordings, LocalWorkers(source.jobs or available_processors()), replays)
     if out is not None:
         replace_file(out, [weights_file(fit.weights)])
     _show(fit, as_json)
@@ -85,7 +86,7 @@ def command(
     check_complete(recordings.read.values())
 
 
-def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, replays: bool) -> Fit:
+def _fit(options: ReplayOptions, sources: RecordingSources, workers: Workers, replays: bool) -> Fit:
     # Imported late, here and below: these libraries take seconds to load. Their threads must never see Ctrl-C: one
     # that does would interrupt the main one even where that holds it back, as it starts a process.
     with interrupts_held():
@@ -93,7 +94,7 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
     count, size = sources.load()
     recordings = counted(count, "recording")
     with show_activity(f"reading {recordings}", total=size, timed=True) as done:
-        gathered = gather_examples(options, sources, processes=processes, done=done)
+        gathered = gather_examples(options, sources, workers=workers, done=done)
     with show_activity("fitting"):
         with interrupts_held():
             from holdfast.lab.fit.regression import learn_weights  # noqa: PLC0415
@@ -101,7 +102,7 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
     trial, notes = None, gathered.notes
     if replays and learned.held_out != "nothing":
         with show_activity(f"replaying {recordings}", total=size, timed=True) as done:
-            trial, more = run_trial(options, sources, learned, processes=processes, done=done)
+            trial, more = run_trial(options, sources, learned, workers=workers, done=done)
         notes = [*notes, *more]
     projects = [one.project for one in gathered.examples]
     return Fit(

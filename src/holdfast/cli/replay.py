@@ -32,13 +32,14 @@ from holdfast.cli.streams import (
 from holdfast.cli.tables import Column, print_table, say_table, say_wrapped
 from holdfast.config import load_config
 from holdfast.errors import InputError
-from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors
+from holdfast.lab.jobs import RecordingSources, ReplayOptions
 from holdfast.lab.policies.oracle import underlying_profile
 from holdfast.lab.policies.registry import DEFAULT_NAMES
 from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import terminal_tables, write_html, write_markdown
 from holdfast.lab.report.rankings import result_sentence
 from holdfast.lab.results import ReplayReport
+from holdfast.lab.workers import LocalWorkers, Workers, available_processors
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN
@@ -123,8 +124,8 @@ def command(
     _check_against(against, options)
     check_writable(html)
     recordings = recording_sources(ctx, source)
-    processes = source.jobs or available_processors()
-    report = _replay(options, recordings, ReportOptions(against, picture, checks), processes, dump)
+    workers = LocalWorkers(source.jobs or available_processors())
+    report = _replay(options, recordings, ReportOptions(against, picture, checks), workers, dump)
     if html is not None:
         write_file(html, write_html(report).encode("utf-8", "replace"))
         note(f"the report is in `{html}`")
@@ -170,7 +171,7 @@ def _check_against(against: str, options: ReplayOptions) -> None:
 
 
 def _replay(
-    options: ReplayOptions, sources: RecordingSources, wanted: ReportOptions, processes: int, dump: str
+    options: ReplayOptions, sources: RecordingSources, wanted: ReportOptions, workers: Workers, dump: str
 ) -> ReplayReport:
     recordings, size = sources.load()
     what = f"replaying {counted(recordings, 'recording')}"
@@ -181,7 +182,7 @@ def _replay(
             options = replace(options, dump=stack.enter_context(folder))
         take = _dump_taker(dump, stack)
         done = stack.enter_context(show_activity(what, total=size, timed=True))
-        return replay(options, sources, recordings, wanted, processes=processes, done=done, dump=take)
+        return replay(options, sources, recordings, wanted, workers=workers, done=done, dump=take)
 
 
 def _dump_taker(dump: str, stack: ExitStack) -> Callable[[str], None]:

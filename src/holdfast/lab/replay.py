@@ -5,7 +5,6 @@ of one. The checks compare packs with those of another process that hashes diffe
 whose rest was scrambled; a policy that differs is named with the recording that showed it.
 """
 
-import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from random import Random
@@ -35,7 +34,6 @@ from holdfast.lab.jobs import (
     planned_runs,
     read_case,
     replay_job,
-    run_jobs,
     scoring_setup,
     study_case,
 )
@@ -51,6 +49,7 @@ from holdfast.lab.results import (
 )
 from holdfast.lab.run import PolicyRun
 from holdfast.lab.stored_logs import StoredLog
+from holdfast.lab.workers import THIS_PROCESS, Workers, run_jobs
 from holdfast.messages import Json
 from holdfast.prices import NUMBERS
 from holdfast.version import __version__
@@ -65,8 +64,6 @@ CHECKED = 6
 
 NAMED = 3
 """Recordings that a remark names."""
-
-SEED = "PYTHONHASHSEED"
 
 
 class ReportOptions(Struct, frozen=True):
@@ -252,7 +249,7 @@ def replay(
     recordings: int,
     wanted: ReportOptions,
     *,
-    processes: int = 1,
+    workers: Workers = THIS_PROCESS,
     done: Callable[[int], None] = lambda _: None,
     dump: Callable[[str], None] = lambda _: None,
 ) -> ReplayReport:
@@ -264,13 +261,13 @@ def replay(
     gathered = ReplayCollector(options, wanted)
     partial = ""
     try:
-        for outcome in run_jobs(replay_job, options, sources.jobs(), processes, done):
+        for outcome in run_jobs(replay_job, options, sources.jobs(), workers, done):
             gathered.take(outcome)
             if outcome.dumped:
                 dump(outcome.dumped)
         if gathered.short and not gathered.kept:
             raise all_too_short(options)
-        verdicts = _checked(options, sources, gathered.kept, processes) if wanted.checks else []
+        verdicts = _checked(options, sources, gathered.kept, workers) if wanted.checks else []
     except KeyboardInterrupt:
         partial = f"interrupted after {len(gathered.kept) + gathered.short} of {recordings} recordings"
         verdicts = []
@@ -279,18 +276,12 @@ def replay(
 
 
 def _checked(
-    options: ReplayOptions, sources: RecordingSources, kept: Sequence[int], processes: int
+    options: ReplayOptions, sources: RecordingSources, kept: Sequence[int], workers: Workers
 ) -> list[CheckResult]:
     """Some recordings, spread over those kept, once more in other processes with another hash seed."""
     chosen = {*kept[:: max(len(kept) // CHECKED, 1)]}
     sample = (job for job in sources.jobs() if job.number in chosen)
-    before = os.environ.get(SEED)
-    os.environ[SEED] = OTHER_SEED
-    try:
-        found = list(run_jobs(check_job, options, sample, max(processes, 2)))
-    finally:
-        del os.environ[SEED]
-        os.environ.update({SEED: before} if before is not None else {})
+    found = run_jobs(check_job, options, sample, workers.with_hash_seed(OTHER_SEED))
     return [verdict for verdicts in found if not isinstance(verdicts, JobOutcome) for verdict in verdicts]
 
 

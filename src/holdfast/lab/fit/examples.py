@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow, InputError
 from holdfast.lab.evidence.needs import Study, later_use
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare, run_jobs
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
 from holdfast.lab.policies.profile_policy import WindowFeed
 from holdfast.lab.policy import LaterUse, Task
 from holdfast.lab.replay import all_too_short, short_notes, shortened
 from holdfast.lab.report.figures import budget as shown_budget
+from holdfast.lab.workers import THIS_PROCESS, Workers, run_jobs
 from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.lines.features import (
     LINE_FEATURES,
@@ -168,17 +169,17 @@ def gather_examples(
     options: ReplayOptions,
     sources: RecordingSources,
     *,
-    processes: int = 1,
+    workers: Workers = THIS_PROCESS,
     done: Callable[[int], None] = lambda _: None,
 ) -> GatheredExamples:
-    """The examples of all recordings, in the same order however many processes there are.
+    """The examples of all recordings, in the same order however many workers there are.
 
     `done` is told the size of each recording that is finished.
     """
     examples: list[RecordingExamples] = []
     notes: list[str] = []
     read = short = unfolded = 0
-    for outcome in run_jobs(examples_job, options, sources.jobs(), processes, done):
+    for outcome in run_jobs(examples_job, options, sources.jobs(), workers, done):
         read += 1
         if isinstance(outcome, RecordingExamples):
             if outcome.folds:

@@ -18,13 +18,14 @@ from msgspec.structs import replace
 from holdfast.errors import HoldfastError
 from holdfast.lab.aggregate import build_comparisons, build_rows, figure_values, group_scores
 from holdfast.lab.bootstrap import Bootstrap
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare, run_jobs
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
 from holdfast.lab.policies.profile_policy import profile_policy
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.replay import shortened
 from holdfast.lab.report.figures import mean
 from holdfast.lab.results import BASELINE, Interval, PolicyRow, Score
 from holdfast.lab.run import PolicyRun
+from holdfast.lab.workers import THIS_PROCESS, Workers, run_jobs
 from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights
 
 HeldOut = Literal["project", "recording", "nothing"]
@@ -166,14 +167,14 @@ def run_trial(
     sources: RecordingSources,
     learned: LearnedWeights,
     *,
-    processes: int = 1,
+    workers: Workers = THIS_PROCESS,
     done: Callable[[int], None] = lambda _: None,
 ) -> tuple[Trial, list[str]]:
     """Replay every recording with both, and notes on those that could not be. What was too short to learn from is
     left out here too."""
     scores: list[Score] = []
     notes: list[str] = []
-    for outcome in run_jobs(partial(trial_job, learned), options, sources.jobs(), processes, done):
+    for outcome in run_jobs(partial(trial_job, learned), options, sources.jobs(), workers, done):
         if outcome.error:
             notes.append(f"{outcome.id} was not replayed: {outcome.error}")
         elif not outcome.short:
