@@ -7,6 +7,7 @@ from holdfast.errors import InputError
 from holdfast.lab.jobs import VARIATIONS, JobOutcome, RecordingSources, ReplayOptions
 from holdfast.lab.replay import ReplayCollector, ReportOptions, default_reference, replay
 from holdfast.lab.results import ReplayReport, Score
+from holdfast.lab.workers import LocalWorkers
 from holdfast.prices import BUILT_IN
 from support.evidence_recordings import make_recording, replies, write_recordings
 
@@ -55,6 +56,17 @@ def test_a_report_says_what_it_was_made_of(file):
 def test_a_second_run_gives_the_same_figures(file):
     order = msgspec.structs.replace(ORDER.varied(), pictures=True)
     assert settled(run(file, order=order)) == settled(run(file, order=order))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 3])
+def test_however_many_workers_share_out_a_recording_the_figures_are_the_same(file, workers):
+    order = msgspec.structs.replace(ORDER.varied(), pictures=True, why=True)
+    alone = run(file, order=order)
+    done = []
+    assert settled(run(file, order=order, workers=LocalWorkers(workers), done=done.append)) == settled(alone)
+    assert len(done) > 2
+    assert sum(done) == RecordingSources((file,)).load()[1]
 
 
 def test_the_same_id_in_two_files_stays_two_recordings(tmp_path):

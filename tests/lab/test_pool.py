@@ -7,8 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from holdfast.lab.jobs import JobOutcome, ReplayJob, ReplayOptions
+from holdfast.lab.jobs import JobOutcome, ReplayJob, ReplayOptions, joined_outcomes
+from holdfast.lab.replay import parts_of_each
+from holdfast.lab.results import Score
 from holdfast.lab.workers import LocalWorkers, available_processors, run_jobs
 from holdfast.recordings.recording_files import LazyRecording
 from support.waiting import wait_until
@@ -118,3 +123,39 @@ def test_processors_are_those_this_process_may_use():
     finally:
         os.sched_setaffinity(0, before)
     assert available_processors() == len(before)
+
+
+@pytest.mark.parametrize(
+    ("recordings", "runs", "workers", "parts"),
+    [
+        (1, 22, 1, 1),
+        (1, 22, 2, 8),
+        (1, 3, 2, 3),
+        (2, 22, 3, 6),
+        (5, 22, 3, 3),
+        (12, 22, 3, 1),
+        (99, 22, 3, 1),
+    ],
+)
+def test_a_recording_is_split_only_where_there_are_few(recordings, runs, workers, parts):
+    assert parts_of_each(recordings, runs, workers) == parts
+
+
+@given(runs=st.lists(st.integers(), min_size=1), size=st.integers(0, 10**9), data=st.data())
+def test_the_parts_of_a_job_are_the_whole_in_order(runs, size, data):
+    parts = data.draw(st.integers(1, len(runs)))
+    split = ReplayJob(0, "one", "", LazyRecording("", str, size)).split(parts)
+    assert [run for job in split for run in job.share(runs)] == runs
+    assert all(job.share(runs) for job in split)
+    assert sum(job.size for job in split) == size
+
+
+def test_a_recording_of_which_a_part_died_has_no_scores():
+    score = Score("one", "p", "newest", 1_000, requests=3)
+    done = JobOutcome(0, "one", ((score,), (score,)), ("a",), notes=("torn",))
+    other = replace(done, number=1, id="two", dumped=("b",))
+    died = JobOutcome(1, "two", error="its process died")
+    assert list(joined_outcomes([done, replace(done, dumped=("c",)), other, died], 2)) == [
+        JobOutcome(0, "one", ((score, score), (score, score)), ("a", "c"), notes=("torn",)),
+        died,
+    ]

@@ -5,10 +5,11 @@ in whole and only figures go out; packs go to a file, line by line, never into m
 every process gets; policies travel by name and are found again where they run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ from holdfast.prices import PriceTable
 from holdfast.recordings.json_lines import RecordingFile
 from holdfast.recordings.recording_files import LazyRecording, scan_recordings
 from holdfast.tokenizers import load_tokenizer
+
+T = TypeVar("T")
 
 
 class ReplayOptions(Struct, frozen=True):
@@ -85,6 +88,21 @@ class ReplayJob(Struct, frozen=True):
     id: str
     file: str
     unread: LazyRecording
+    part: int = 0
+    """Which part of the policies and budgets, of `parts`."""
+    parts: int = 1
+
+    @property
+    def size(self) -> int:
+        """About how much work it is, in bytes of recordings; all parts together are as large as the recording."""
+        return len(self.share(range(self.unread.size)))
+
+    def split(self, parts: int) -> "list[ReplayJob]":
+        return [replace(self, part=part, parts=parts) for part in range(parts)]
+
+    def share(self, every: Sequence[T]) -> Sequence[T]:
+        """What of these is for this part, in their order."""
+        return every[len(every) * self.part // self.parts : len(every) * (self.part + 1) // self.parts]
 
 
 class JobOutcome(Struct, frozen=True):
@@ -93,13 +111,23 @@ class JobOutcome(Struct, frozen=True):
     number: int
     id: str
     scores: tuple[tuple[Score, ...], ...] = ()
-    dumped: str = ""
-    """A file with the packs, which the receiver of the outcome reads and removes."""
+    dumped: tuple[str, ...] = ()
+    """Files with the packs, which the receiver of the outcome reads and removes."""
     error: str = ""
     short: bool = False
     """It has fewer tokens than `--at-least` asks for, and is left out."""
     notes: tuple[str, ...] = ()
     """What was lost or repaired when the recording was read."""
+
+
+def joined_outcomes(outcomes: Iterable[JobOutcome], parts: int) -> Iterator[JobOutcome]:
+    """One outcome for each recording, of whose jobs this many follow one another."""
+    every = iter(outcomes)
+    while of_one := tuple(islice(every, parts)):
+        without = next((outcome for outcome in of_one if not outcome.scores), None)
+        scores = (tuple(chain(*measured)) for measured in zip(*(one.scores for one in of_one), strict=False))
+        dumped = tuple(file for one in of_one for file in one.dumped)
+        yield without or replace(of_one[0], scores=tuple(scores), dumped=dumped)
 
 
 def replay_job(options: ReplayOptions, job: ReplayJob) -> JobOutcome:
@@ -110,12 +138,12 @@ def replay_job(options: ReplayOptions, job: ReplayJob) -> JobOutcome:
     scores: list[list[list[Score]]] = []
     """By run, then by measure, then by budget."""
     with DumpFile(options.dump, study.case.id) if options.dump else nullcontext() as file:
-        for policy, budget, budgets in planned_runs(options):
+        for policy, budget, budgets in job.share(planned_runs(options)):
             # The baseline is replayed in any case, but dumped only if it was asked for.
             wanted = policy.name != BASELINE or BASELINE in options.policies
             scores.append(PolicyRun(study, policy, budget, budgets, setup, file if wanted else None).run())
     by_measure = tuple(tuple(score for row in rows for score in row) for rows in zip(*scores, strict=True))
-    dumped = file.name if file else ""
+    dumped = (file.name,) if file else ()
     return JobOutcome(job.number, job.id, by_measure, dumped, notes=study.case.notes)
 
 
@@ -143,14 +171,15 @@ def study_case(options: ReplayOptions, case: ReplayCase, counter: MessageCounter
     return study_evidence(case, counter, options.measures, shipped_names().above)
 
 
-def planned_runs(options: ReplayOptions) -> Iterator[tuple[NamedPolicy, int, tuple[int, ...]]]:
+def planned_runs(options: ReplayOptions) -> list[tuple[NamedPolicy, int, tuple[int, ...]]]:
     """Each policy with each budget; one without a budget runs once, and is scored for all of them."""
+    runs: list[tuple[NamedPolicy, int, tuple[int, ...]]] = []
     for policy in options.all_policies():
         if policy.budgeted:
-            for budget in options.budgets:
-                yield policy, budget, (budget,)
+            runs += [(policy, budget, (budget,)) for budget in options.budgets]
         else:
-            yield policy, max(options.budgets), options.budgets
+            runs.append((policy, max(options.budgets), options.budgets))
+    return runs
 
 
 def scoring_setup(options: ReplayOptions) -> ScoringSetup:

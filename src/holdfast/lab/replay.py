@@ -31,6 +31,7 @@ from holdfast.lab.jobs import (
     RecordingSources,
     ReplayJob,
     ReplayOptions,
+    joined_outcomes,
     planned_runs,
     read_case,
     replay_job,
@@ -59,6 +60,8 @@ SHARES = (0.3, 0.7)
 """Where the rest of a recording is scrambled."""
 
 OTHER_SEED = "2718"
+JOBS_EACH = 4
+"""How many jobs each worker should have at least, so that none is idle for long at the end."""
 CHECKED = 6
 """Recordings that are replayed again for the checks."""
 
@@ -255,16 +258,18 @@ def replay(
 ) -> ReplayReport:
     """Replay all recordings of the sources. Ctrl-C ends it early, with what there is, and the report says so.
 
-    `done` is told the size of each recording that is finished, `dump` the file with its packs.
+    `done` is told the size of what is finished, `dump` the files with packs.
     """
     began = monotonic()
     gathered = ReplayCollector(options, wanted)
     partial = ""
     try:
-        for outcome in run_jobs(replay_job, options, sources.jobs(), workers, done):
+        parts = parts_of_each(recordings, len(planned_runs(options)), workers.count)
+        jobs = (part for job in sources.jobs() for part in job.split(parts))
+        for outcome in joined_outcomes(run_jobs(replay_job, options, jobs, workers, done), parts):
             gathered.take(outcome)
-            if outcome.dumped:
-                dump(outcome.dumped)
+            for file in outcome.dumped:
+                dump(file)
         if gathered.short and not gathered.kept:
             raise all_too_short(options)
         verdicts = _checked(options, sources, gathered.kept, workers) if wanted.checks else []
@@ -273,6 +278,12 @@ def replay(
         verdicts = []
     report = gathered.report(sources.files, verdicts)
     return replace(report, partial=partial, seconds=monotonic() - began)
+
+
+def parts_of_each(recordings: int, runs: int, workers: int) -> int:
+    """Into how many jobs a recording is split. To read and study it again costs little beside long runs, but more
+    than nothing: so only where there are too few recordings to keep all workers busy to the end."""
+    return min(runs, -(-JOBS_EACH * workers // recordings)) if workers > 1 else 1
 
 
 def _checked(

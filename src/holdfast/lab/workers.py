@@ -56,7 +56,7 @@ def run_jobs(
     workers: Workers,
     done: Callable[[int], None] = lambda _: None,
 ) -> Iterator[T | JobOutcome]:
-    """Outcomes in the order of the jobs; after each, `done` is told the size of its recording."""
+    """Outcomes in the order of the jobs; after each, `done` is told its size."""
     spare = workers.count if workers.count > 1 else 0
     out: deque[tuple[ReplayJob, Callable[[], T | JobOutcome]]] = deque()
     waiting = iter(jobs)
@@ -68,7 +68,7 @@ def run_jobs(
                 return
             job, outcome = out.popleft()
             yield outcome()
-            done(job.unread.size)
+            done(job.size)
 
 
 class LocalWorkers:
