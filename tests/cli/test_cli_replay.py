@@ -321,3 +321,19 @@ def test_why_says_where_evidence_was_lost(tmp_path: Path, recording: Path) -> No
         assert (before.hard, before.all, before.older, before.parts) == (
             after.hard, after.all, after.older, after.parts,
         )  # fmt: skip
+
+
+def test_a_folder_is_all_recordings_below_it(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    write_recordings(folder / "b.jsonl", make_recording("two", 12))
+    write_recordings(folder / "deep" / "a.jsonl", make_recording("three", 12))
+    write_recordings(folder / "a.jsonl", make_recording("one", 12))
+    (folder / "notes.md").write_text("not a recording")
+    done = holdfast("replay", folder, "--budget", "1k", "--policy", "newest", "--jobs", 1, "--json")
+    assert done.code == 0, done.err
+    assert done.json["files"] == ["a.jsonl", "b.jsonl", "a.jsonl"]
+    (tmp_path / "empty").mkdir()
+    done = holdfast("replay", tmp_path / "empty")
+    assert done.code == 2
+    assert "there is no recording in" in done.err

@@ -44,9 +44,9 @@ class PositiveAmount(click.FloatRange):
 
 
 class FilesInput(NamedTuple):
-    """The options of a command that reads many recordings: files, or ids of logs in the store."""
+    """The options of a command that reads many recordings: files, folders, URLs, or ids of logs in the store."""
 
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     budget: str
     project_from: str
     jobs: int | None
@@ -206,7 +206,6 @@ def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Call
             "files",
             nargs=-1,
             required=True,
-            type=click.Path(path_type=Path),
             metavar="RECORDINGS...",
             shell_complete=complete_with("recordings"),
         ),

@@ -50,7 +50,7 @@ class StoredLog(Struct, frozen=True):
         return self.id
 
     def unread(self) -> LazyRecording:
-        return LazyRecording(self.id, partial(_read, self), self.size)
+        return LazyRecording(self.id, partial(_read, self), self.size, needs_file=True)
 
 
 def _read(chosen: StoredLog) -> Recording:

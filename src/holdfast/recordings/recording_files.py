@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.errors import InputError, NotFound, suggest
+from holdfast.errors import HoldfastError, InputError, NotFound, suggest
 from holdfast.events import Recording
 from holdfast.messages import Json
 from holdfast.recordings import (
@@ -170,6 +170,17 @@ class LazyRecording(Struct, frozen=True):
     read: Callable[[], Recording]
     size: int = 0
     line: bytes = b""
+    needs_file: bool = False
+    """Whether reading it opens a file again, which another machine may not have."""
+
+    def detached(self) -> "LazyRecording":
+        """The same for a worker on any machine. An error of reading is kept for whoever reads it."""
+        if not self.needs_file:
+            return self
+        try:
+            return LazyRecording(self.id, partial(_given, self.read()), self.size)
+        except HoldfastError as error:
+            return LazyRecording(self.id, partial(_refuse, error), self.size)
 
 
 def read_recordings(path: Path, format: str | None = None) -> Iterator[Recording]:  # noqa: A002
@@ -259,7 +270,7 @@ def _database(source: RecordingFile, format: str | None) -> Iterator[LazyRecordi
             hint=f"leave `--from` out, or say `--from {opencode.NAME}`",
         )
     for own, read, size in database_recordings(source.path):
-        yield LazyRecording(own, read, size)
+        yield LazyRecording(own, read, size, needs_file=True)
 
 
 def _checked_format(format: str | None, values: list[Json], name: str) -> str:  # noqa: A002
@@ -278,6 +289,10 @@ def _checked_format(format: str | None, values: list[Json], name: str) -> str:  
 
 def _given(recording: Recording) -> Recording:
     return recording
+
+
+def _refuse(error: HoldfastError) -> NoReturn:
+    raise error
 
 
 def _objects(
