@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.inputs import load_profile, parse_budgets
-from holdfast.cli.many_recordings import recording_sources
+from holdfast.cli.many_recordings import choose_workers, recording_sources
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import check_writable, note, replace_file, say, show_activity, write_json
 from holdfast.cli.tables import Column, print_table
@@ -16,7 +16,7 @@ from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
 from holdfast.lab.fit.fit_results import Fit, require_libraries, run_trial, weights_file
 from holdfast.lab.jobs import RecordingSources, ReplayOptions
-from holdfast.lab.workers import LocalWorkers, Workers, available_processors, interrupts_held
+from holdfast.lab.workers import Workers, interrupts_held
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.prices import BUILT_IN as PRICES
@@ -78,7 +78,8 @@ def command(
     )
     check_writable(out)
     recordings = recording_sources(ctx, source)
-    fit = _fit(options, recordings, LocalWorkers(source.jobs or available_processors()), replays)
+    workers = choose_workers(ctx, source)
+    fit = _fit(options, recordings, workers, replays)
     if out is not None:
         replace_file(out, [weights_file(fit.weights)])
     _show(fit, as_json)

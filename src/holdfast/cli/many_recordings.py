@@ -1,4 +1,4 @@
-"""The recordings of a command that reads many: files and folders, here or at a URL, and stored logs.
+"""The recordings of a command that reads many: files, folders, URLs and stored logs. And who works on them.
 
 Rule: a name means the same as where one recording is read: a file if there is one, else the id of a log.
 """
@@ -12,20 +12,43 @@ from typing import NoReturn
 import click
 
 from holdfast.cli.inputs import RecordingInput, stored_log
-from holdfast.cli.options import FilesInput
+from holdfast.cli.options import PROCESSES, FilesInput
 from holdfast.cli.store_place import store_place
-from holdfast.cli.streams import track
+from holdfast.cli.streams import show_activity, track
 from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources
+from holdfast.lab.ray_cluster import connected
 from holdfast.lab.stored_logs import StoredLog
+from holdfast.lab.workers import LocalWorkers, Workers, available_processors
 from holdfast.recordings.folders import ENDINGS, folder_files
 from holdfast.recordings.remote_files import copy_files, is_url
+
+RAY = "ray"
 
 
 def recording_sources(ctx: click.Context, source: FilesInput) -> RecordingSources:
     """What was named, in its order. Raises InputError for a name that is neither a file nor a log."""
     found = tuple(one for name in source.files for one in _named(ctx, name, source.format))
     return RecordingSources(found, source.format, source.sample)
+
+
+def choose_workers(ctx: click.Context, source: FilesInput) -> Workers:
+    """Who does the jobs, as `--engine` and `--jobs` say; a connection ends with the command."""
+    engine, _, address = source.engine.partition(":")
+    processors = available_processors()
+    if source.engine == PROCESSES:
+        return LocalWorkers(source.jobs or processors)
+    if engine != RAY or source.engine == f"{RAY}:":
+        raise InputError(
+            f"`--engine {source.engine}` is not an engine",
+            hint=f"write `{PROCESSES}`, `{RAY}` or `{RAY}:HOST:PORT`",
+        )
+    with show_activity("connecting to Ray"):
+        count = ctx.with_resource(connected(address, source.jobs or 0, processors))
+    # Imported late: it imports Ray.
+    from holdfast.lab.ray_workers import RayWorkers  # noqa: PLC0415
+
+    return RayWorkers(count)
 
 
 def _named(ctx: click.Context, name: str, format: str | None) -> Iterator[Path | StoredLog]:  # noqa: A002

@@ -24,6 +24,7 @@ STORE = "holdfast.store"
 MODES = ("plan", "ask", "edit", "auto")
 EFFORTS = ("off", "low", "medium", "high", "xhigh", "max")
 SANDBOXES = ("auto", "bubblewrap", "landlock", "off")
+PROCESSES = "processes"
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -49,6 +50,7 @@ class FilesInput(NamedTuple):
     files: tuple[str, ...]
     budget: str
     project_from: str
+    engine: str
     jobs: int | None
     format: str | None
     sample: int
@@ -216,6 +218,13 @@ def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Call
             default="source",
             show_default=True,
             help="Tell projects apart by `file`, `recording`, or a key of the recordings' meta.",
+        ),
+        click.option(
+            "--engine",
+            metavar="ENGINE",
+            default=PROCESSES,
+            show_default=True,
+            help="Work in `processes` of this machine, in `ray`, or in the cluster `ray:HOST:PORT`.",
         ),
         click.option(
             "--jobs",

@@ -16,8 +16,15 @@ from msgspec.structs import replace
 
 from holdfast.cli.exits import INTERRUPTED
 from holdfast.cli.inputs import load_profile, parse_budgets
-from holdfast.cli.many_recordings import recording_sources
-from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
+from holdfast.cli.many_recordings import choose_workers, recording_sources
+from holdfast.cli.options import (
+    PROCESSES,
+    FilesInput,
+    common_options,
+    complete_with,
+    json_option,
+    reads_files,
+)
 from holdfast.cli.streams import (
     check_writable,
     note,
@@ -39,7 +46,7 @@ from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import terminal_tables, write_html, write_markdown
 from holdfast.lab.report.rankings import result_sentence
 from holdfast.lab.results import ReplayReport
-from holdfast.lab.workers import LocalWorkers, Workers, available_processors
+from holdfast.lab.workers import Workers
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN
@@ -123,8 +130,10 @@ def command(
     options = _options(source, policy, prices, sensitivity=sensitivity, pictures=html is not None, why=why)
     _check_against(against, options)
     check_writable(html)
+    if dump and source.engine != PROCESSES:
+        raise InputError("`--dump` is for processes of this machine", hint="leave out `--engine`")
     recordings = recording_sources(ctx, source)
-    workers = LocalWorkers(source.jobs or available_processors())
+    workers = choose_workers(ctx, source)
     report = _replay(options, recordings, ReportOptions(against, picture, checks), workers, dump)
     if html is not None:
         write_file(html, write_html(report).encode("utf-8", "replace"))
