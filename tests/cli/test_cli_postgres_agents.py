@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ from holdfast.agents.options import AgentOptions
 from holdfast.events import UserSaid
 from holdfast.log import Log
 from holdfast.messages import joined_text
+from holdfast.packing.profile import Profile
 from holdfast.session import Session
 from holdfast.store import open_store
 from holdfast.store_places import parse_place
+from holdfast.viewer.library import SessionLibrary
+from holdfast.viewer.store_place import StorePlace
 from support.agent_runs import call, environment, repository, says
+from support.free_port import free_port
 from support.pair_commands import BUILT, DESIGNED, PLAN, answering, begun, pair_folder
 from support.postgres import PostgresServer
 from support.provider_server import Script, serving
@@ -123,3 +128,30 @@ def test_an_editor_lists_sessions(url, tmp_path):
         log = begin_session(store, tmp_path)
         Log.open(store, log).append(UserSaid(()))
     assert [one.session_id for one in list_sessions(options, {}, None, 0, 10)] == [log]
+
+
+def test_the_viewer_follows_a_store_that_is_made_later_and_grows(url):
+    with closing(StorePlace(parse_place(url))) as place:
+        assert (place.store(), place.state()) == (None, (0, 0))
+        with Session(store=url, log="work") as session:
+            session.append({"role": "user", "content": "Look."})
+            begun = place.state()
+            assert place.state() == begun != (0, 0)
+            session.append({"role": "user", "content": "Look again."})
+            assert place.state() != begun
+        library = SessionLibrary([place], lambda _: None, lambda *_: Profile())
+        assert library.is_live
+        assert [row.id for row in library.rows()] == ["work"]
+
+
+@pytest.mark.parametrize("words", [["gateway", "--port", "0"], ["wrap", "--base-url-env", "X", "--", "true"]])
+def test_a_server_that_is_not_there_is_said_and_nothing_starts(words):
+    place = f"postgresql://ann:not%20so%20secret@127.0.0.1:{free_port()}/work"
+    done = subprocess.run(
+        command(words[0], "--store", place, *words[1:]), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 4, done.stderr
+    assert "cannot be reached" in done.stderr
+    assert "hint: is the server running" in done.stderr
+    assert "listening" not in done.stderr
+    assert "secret" not in done.stderr
