@@ -126,10 +126,8 @@ def simulate(folder: Path, people: int, days: int, sessions: int) -> None:
                 store.search("simulated")
             took = prune(pruned, (month + 1) * 30.4 * DAY)
             print("\r", end="", file=sys.stderr)
-            row = (
-                month + 1, grouped(count), grouped(entries), format_size(plain),
-                format_size(whole.path.stat().st_size), format_size(pruned.path.stat().st_size), f"{took:.1f} s",
-            )  # fmt: skip
+            disk = [format_size((folder / f"{name}.db").stat().st_size) for name in ("all", "pruned")]
+            row = (month + 1, grouped(count), grouped(entries), format_size(plain), *disk, f"{took:.1f} s")
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
         stored = format_size(sum(log.last for log in whole.size().logs))
         print(

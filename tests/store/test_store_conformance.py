@@ -212,6 +212,16 @@ def test_vacuum_changes_nothing_that_can_be_read(store: Store) -> None:
     assert verify(store) == []
 
 
+def test_a_long_text_takes_a_fraction_of_its_length_on_a_disk(store: Store) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("memory is no disk")
+    long = "many words in a long text\n" * 1_000
+    start(store, "one", long)
+    start(store, "two", long)
+    assert [size.all < len(long) / 10 for size in store.size().logs] == [True, True]
+    assert store.text(text_id(long)) == long
+
+
 def test_a_log_may_come_back_after_deletion(store: Store) -> None:
     start(store, "one", "words here")
     store.search("words")
