@@ -1,9 +1,9 @@
-"""Environments with one library each, for the peers of a replay and for the tests of our adapters.
+"""Environments with one library each, for the peers of a replay, the tests of our adapters, and those of Ray.
 
     python benchmarks/peers/environments.py langchain openai_agents
 
-Rule: none of these libraries is ever a dependency of ours. One that we have an adapter for gets Holdfast too, from
-this folder, and what runs the tests of the adapter.
+Rule: none of these libraries is needed to work on Holdfast. One that we have an adapter for gets Holdfast too, from
+this folder, and what runs the tests of the adapter; and so does Ray.
 """
 
 import argparse
@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ENVIRONMENTS = HERE / ".envs"
 OVERRIDES = HERE / "overrides.txt"
+CLUSTER = "ray"
 TESTS_NEED = ("pytest", "hypothesis")
 
 
@@ -58,7 +59,7 @@ def install(name: str) -> None:
     if uv is None:
         raise CannotSetUp("the environments are made with `uv`, which is not installed")
     wanted = ["-r", str(requirements(name)), "--override", str(OVERRIDES)]
-    if has_adapter(name):
+    if has_adapter(name) or name == CLUSTER:
         wanted += ["-e", str(ROOT), *TESTS_NEED]
     to_pip = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(interpreter(name))]
     for command in (

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from holdfast.cli.inputs import load_profile, parse_budgets
-from holdfast.cli.many_recordings import choose_workers, recording_sources
+from holdfast.cli.many_recordings import open_workers, recording_sources
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import check_writable, note, replace_file, say, show_activity, write_json
 from holdfast.cli.tables import Column, print_table
@@ -78,8 +78,8 @@ def command(
     )
     check_writable(out)
     recordings = recording_sources(ctx, source)
-    workers = choose_workers(ctx, source)
-    fit = _fit(options, recordings, workers, replays)
+    with open_workers(source) as workers:
+        fit = _fit(options, recordings, workers, replays)
     if out is not None:
         replace_file(out, [weights_file(fit.weights)])
     _show(fit, as_json)

@@ -4,6 +4,7 @@ Rule: a name means the same as where one recording is read: a file if there is o
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,23 +33,26 @@ def recording_sources(ctx: click.Context, source: FilesInput) -> RecordingSource
     return RecordingSources(found, source.format, source.sample)
 
 
-def choose_workers(ctx: click.Context, source: FilesInput) -> Workers:
-    """Who does the jobs, as `--engine` and `--jobs` say; a connection ends with the command."""
+@contextmanager
+def open_workers(source: FilesInput) -> Iterator[Workers]:
+    """Who does the jobs, as `--engine` and `--jobs` say. Data is printed after that, not meanwhile."""
     engine, _, address = source.engine.partition(":")
     processors = available_processors()
     if source.engine == PROCESSES:
-        return LocalWorkers(source.jobs or processors)
+        yield LocalWorkers(source.jobs or processors)
+        return
     if engine != RAY or source.engine == f"{RAY}:":
         raise InputError(
             f"`--engine {source.engine}` is not an engine",
             hint=f"write `{PROCESSES}`, `{RAY}` or `{RAY}:HOST:PORT`",
         )
-    with show_activity("connecting to Ray"):
-        count = ctx.with_resource(connected(address, source.jobs or 0, processors))
-    # Imported late: it imports Ray.
-    from holdfast.lab.ray_workers import RayWorkers  # noqa: PLC0415
+    with ExitStack() as stack:
+        with show_activity("connecting to Ray"):
+            count = stack.enter_context(connected(address, source.jobs or 0, processors))
+        # Imported late: it imports Ray.
+        from holdfast.lab.ray_workers import RayWorkers  # noqa: PLC0415
 
-    return RayWorkers(count)
+        yield RayWorkers(count)
 
 
 def _named(ctx: click.Context, name: str, format: str | None) -> Iterator[Path | StoredLog]:  # noqa: A002

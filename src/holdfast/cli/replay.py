@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from holdfast.cli.exits import INTERRUPTED
 from holdfast.cli.inputs import load_profile, parse_budgets
-from holdfast.cli.many_recordings import choose_workers, recording_sources
+from holdfast.cli.many_recordings import open_workers, recording_sources
 from holdfast.cli.options import (
     PROCESSES,
     FilesInput,
@@ -133,8 +133,8 @@ def command(
     if dump and source.engine != PROCESSES:
         raise InputError("`--dump` is for processes of this machine", hint="leave out `--engine`")
     recordings = recording_sources(ctx, source)
-    workers = choose_workers(ctx, source)
-    report = _replay(options, recordings, ReportOptions(against, picture, checks), workers, dump)
+    with open_workers(source) as workers:
+        report = _replay(options, recordings, ReportOptions(against, picture, checks), workers, dump)
     if html is not None:
         write_file(html, write_html(report).encode("utf-8", "replace"))
         note(f"the report is in `{html}`")

@@ -12,8 +12,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
+from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
@@ -44,7 +45,7 @@ ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 @contextmanager
 def connected(address: str, most: int, alone: int) -> Iterator[int]:
     """How many jobs at a time the cluster at this address should do: all its processors, or at `most` so many,
-    if that is not 0. Without an address, a cluster of `alone` processes starts here."""
+    if that is not 0. Without an address, a cluster of `alone` processes starts here. Data is printed after this."""
     if find_spec("ray") is None:
         raise HoldfastError(
             "`--engine ray` needs Ray, which is not installed",
@@ -70,15 +71,19 @@ def connected(address: str, most: int, alone: int) -> Iterator[int]:
 def _initialized(where: str, **how: Any) -> Iterator[None]:
     import ray  # noqa: PLC0415 - an extra, which takes a second to load and reads the environment then
 
-    try:
-        ray.init(**how, log_to_driver=False, logging_level="error")
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().split("\n", 1)[0]
-        raise HoldfastError(f"Ray cannot be used at {where}: {reason}", hint="see the logs of Ray") from None
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    # What Ray has to say of a worker that died, it prints where our data goes.
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        try:
+            ray.init(**how, log_to_driver=False, logging_level="error")
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = str(error).strip().split("\n", 1)[0]
+            raise HoldfastError(
+                f"Ray cannot be used at {where}: {reason}", hint="`ray status` says how the cluster is"
+            ) from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def _described(address: str) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from holdfast.version import __version__
 
 T = TypeVar("T")
 
+MISSING = "No module named"
+"""What Ray says of a worker that lacks a module."""
 RETRIES = 3
 """How often a job is done again whose worker died."""
 
@@ -40,13 +42,8 @@ class RayWorkers:
         tasks = _RayTasks(work, options, self._environment)
         try:
             yield tasks.submit
-        except exceptions.RayTaskError as error:
-            raise _cause(error) from None
         except exceptions.RayError as error:
-            raise HoldfastError(
-                f"the Ray cluster failed: {_first_line(error)}",
-                hint="`ray status` shows its nodes; nothing was lost, so the command can be run again",
-            ) from None
+            raise _raised_by(error) from None
         finally:
             tasks.cancel()
 
@@ -105,15 +102,15 @@ def do_job(what: tuple[str, Work[T], ReplayOptions], unread: LazyRecording, job:
     return pickle.dumps(work(options, replace(job, unread=unread)))
 
 
-def _cause(error: exceptions.RayTaskError) -> BaseException:
-    """What the work raised; a module that only the worker misses is the cluster's fault."""
-    cause: BaseException = error.cause
-    if isinstance(cause, ImportError):
+def _raised_by(error: BaseException) -> BaseException:
+    """What the work raised, or what is wrong with the cluster."""
+    cause = error.cause if isinstance(error, exceptions.RayTaskError) else error
+    said = next(iter(str(cause).strip().splitlines()), "") or type(cause).__name__
+    if isinstance(cause, ImportError) or MISSING in said:
+        return HoldfastError(f"a worker of the Ray cluster cannot begin: {said}", hint=SAME_VERSIONS)
+    if isinstance(cause, exceptions.RayError):
         return HoldfastError(
-            f"a worker of the Ray cluster cannot start: {_first_line(cause)}", hint=SAME_VERSIONS
+            f"the Ray cluster failed: {said}",
+            hint="`ray status` shows its nodes; nothing was lost, so the command can be run again",
         )
     return cause
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
