@@ -1,5 +1,6 @@
 """The store in PostgreSQL: lost connections, several writers, owners, migrations, TLS, and what is refused."""
 
+import random
 import subprocess
 import sys
 import threading
@@ -205,6 +206,55 @@ def _origin(event: object) -> tuple[str, int, int]:
     text = event.text if isinstance(event, Noted) else event.parts[0].text  # type: ignore[union-attr]
     name, group, member = text.split("\n")[0].split()
     return name, int(group), int(member)
+
+
+def test_a_text_that_is_being_referred_to_is_not_deleted_with_its_log(
+    postgres: PostgresServer, base: str, url: str, store: Store
+) -> None:
+    said = Noted("n", "in both " * 60)
+    Log.create(store, id="one", redact=str).append(said)
+    other = Log.create(store, id="two", redact=str)
+    with psycopg.connect(postgres.url(base)) as held:
+        # References can be read, and not written: the append has seen that the text is there already.
+        held.execute("LOCK TABLE holdfast_postgres.refs IN SHARE MODE")
+        threads = [threading.Thread(target=other.append, args=[said])]
+        threads += [threading.Thread(target=store.delete, args=["one"])]
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            wait_until(lambda many=number: len(postgres.execute(INSIDE, [base])) == many)
+    for thread in threads:
+        thread.join(60)
+    assert [info.head.id for info in store.logs()] == ["two"]
+    assert verify(store) == []
+    assert texts_of(other) == [said.text]
+
+
+@pytest.mark.slow
+def test_texts_that_logs_share_stay_while_others_are_deleted(url: str, store: Store) -> None:
+    """Each thread appends the same texts in an order of its own, and deletes its older logs meanwhile."""
+    shared = [Noted("n", f"shared {number} " + "by all " * 60) for number in range(6)]
+    failures: list[BaseException] = []
+
+    def work(chance: random.Random, name: str) -> None:
+        try:
+            with open_store(parse_place(url)) as own:
+                for number in range(25):
+                    log = Log.create(own, id=f"{name}-{number}", redact=str)
+                    log.append_all(chance.sample(shared, len(shared)))
+                    if number:
+                        own.delete(f"{name}-{number - 1}")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(random.Random(n), f"t{n}")) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert sorted(info.head.id for info in store.logs()) == [f"t{n}-24" for n in range(4)]
+    assert verify(store) == []
+    assert len(store.search("shared", limit=50)) == len(shared)
 
 
 @pytest.mark.slow
