@@ -164,6 +164,29 @@ def test_a_mode_that_one_switched_off_is_off_for_the_other(url, tmp_path) -> Non
         assert [remark.text for remark in remarks(store, MODE)] == ["watch"]
 
 
+def test_a_server_that_is_gone_holds_no_request_and_changes_no_bytes(tmp_path) -> None:
+    """What was replaced before is replaced all the same; what is new goes as it came."""
+    first, second = lists_of("openai", 2)
+    server = PostgresServer("fsync=off")
+    try:
+        url = server.tcp_url(server.make_database())
+        with (
+            upstream() as (provider, seen),
+            gateway_program(url, provider, "--mode", "safe", "--texts", tmp_path / "texts") as (one, _),
+        ):
+            send(one, "openai", body("openai", first))
+            wait_until(lambda: recorded(url) == 1)
+            server.kill()
+            given = {"content": body("openai", second), "headers": {"x-session-id": "s1"}, "timeout": 60}
+            assert httpx2.post(one + PATHS["openai"], **given).status_code == 200
+            server.start()
+        shown = [list_in("openai", request.body) for request in seen.requests]
+        assert shown[0] != first
+        assert shown[1] == [*shown[0], *second[len(first) :]]
+    finally:
+        server.close()
+
+
 def ask_and_kill(gateway: str, asked: bytes, process: subprocess.Popen[str]) -> None:
     """Read a stream for a while, and kill the gateway that passes it on."""
     given = {"content": asked, "headers": {"x-session-id": "s1"}, "timeout": 60}

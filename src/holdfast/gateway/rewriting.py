@@ -19,7 +19,7 @@ from holdfast.gateway.reduction import reduced_result
 from holdfast.gateway.replacements import SHORTEST_RESULT, Replacement, Replacements
 from holdfast.gateway.replies import plain_bytes
 from holdfast.gateway.result_texts import ResultText, new_results, result_texts
-from holdfast.gateway.settings import GatewaySettings
+from holdfast.gateway.settings import GatewaySettings, Mode
 from holdfast.gateway.text_files import TextFiles
 from holdfast.ids import text_id
 from holdfast.models.catalogue import ModelEntry
@@ -123,7 +123,6 @@ class Rewriter:
             return None
         conversation = self._conversations.find(request, exchange)
         conversation.begin_request()
-        conversation.wait_for_other_gateway(request.readable)
         text = replace_lone_surrogates(body, Losses()) if SURROGATE.search(body) else body
         return RequestContext(request, conversation, body, text)
 
@@ -132,7 +131,7 @@ class Rewriter:
     ) -> bytes | None:
         if context.conversation.is_suspended:
             return None
-        if context.conversation.mode == "fold":
+        if context.conversation.mode == "fold" and self._take_in_others(exchange, context) == "fold":
             return self._folded(exchange, context)
         return self._replaced(exchange, context, deadline)
 
@@ -153,6 +152,9 @@ class Rewriter:
         changes, removed = self._known_changes(context, results)
         deadline.known = spliced(context.body, changes.items()) if changes else None
         deadline.removed = removed
+        self._take_in_others(exchange, context)
+        if conversation.state.undoes_replacements:
+            return None
         if self._replacements.catch_up():
             changes, removed = self._known_changes(context, results)
         reduced: dict[Span, tuple[ResultText, Replacement]] = {}
@@ -177,6 +179,13 @@ class Rewriter:
         saved = sum(replacement.saved for _, replacement in reduced.values())
         exchange.change.removed, exchange.change.removed_now = removed + saved, saved
         return changed
+
+    def _take_in_others(self, exchange: PassedExchange, context: RequestContext) -> Mode:
+        """Take in what another gateway of the store recorded of this conversation; the mode that it is in then. The
+        store may have to be waited for: what was replaced before is known by then."""
+        context.conversation.wait_for_other_gateway(context.request.readable)
+        exchange.change.mode = context.conversation.mode
+        return context.conversation.mode
 
     def _known_changes(
         self, context: RequestContext, results: Sequence[tuple[ResultText, Span]]
