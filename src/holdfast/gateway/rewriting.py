@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.gateway.client_requests import LIST_FIELDS, ClientRequest, read_request
-from holdfast.gateway.conversations import ClientConversation, ClientConversations
+from holdfast.gateway.conversations import ClientConversation, ClientConversations, ConversationMode
 from holdfast.gateway.exchange import TOO_LATE, PassedExchange, RewriteDeadline
 from holdfast.gateway.folded_lists import folded_list
 from holdfast.gateway.json_spans import Span, list_spans, span_at, spliced
@@ -19,7 +19,7 @@ from holdfast.gateway.reduction import reduced_result
 from holdfast.gateway.replacements import SHORTEST_RESULT, Replacement, Replacements
 from holdfast.gateway.replies import plain_bytes
 from holdfast.gateway.result_texts import ResultText, new_results, result_texts
-from holdfast.gateway.settings import GatewaySettings, Mode
+from holdfast.gateway.settings import GatewaySettings
 from holdfast.gateway.text_files import TextFiles
 from holdfast.ids import text_id
 from holdfast.models.catalogue import ModelEntry
@@ -131,7 +131,7 @@ class Rewriter:
     ) -> bytes | None:
         if context.conversation.is_suspended:
             return None
-        if context.conversation.mode == "fold" and self._take_in_others(exchange, context) == "fold":
+        if context.conversation.mode == "fold" and self._take_in_others(exchange, context).mode == "fold":
             return self._folded(exchange, context)
         return self._replaced(exchange, context, deadline)
 
@@ -152,8 +152,7 @@ class Rewriter:
         changes, removed = self._known_changes(context, results)
         deadline.known = spliced(context.body, changes.items()) if changes else None
         deadline.removed = removed
-        self._take_in_others(exchange, context)
-        if conversation.state.undoes_replacements:
+        if self._take_in_others(exchange, context).undoes_replacements:
             return None
         if self._replacements.catch_up():
             changes, removed = self._known_changes(context, results)
@@ -180,12 +179,12 @@ class Rewriter:
         exchange.change.removed, exchange.change.removed_now = removed + saved, saved
         return changed
 
-    def _take_in_others(self, exchange: PassedExchange, context: RequestContext) -> Mode:
+    def _take_in_others(self, exchange: PassedExchange, context: RequestContext) -> ConversationMode:
         """Take in what another gateway of the store recorded of this conversation; the mode that it is in then. The
         store may have to be waited for: what was replaced before is known by then."""
         context.conversation.wait_for_other_gateway(context.request.readable)
         exchange.change.mode = context.conversation.mode
-        return context.conversation.mode
+        return context.conversation.state
 
     def _known_changes(
         self, context: RequestContext, results: Sequence[tuple[ResultText, Span]]
