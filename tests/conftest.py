@@ -12,8 +12,6 @@ import sys
 import pytest
 from hypothesis import settings
 
-from support.postgres import ABSENT, PostgresServer, postgres_programs
-
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # What the person who runs the tests has configured for themselves decides no test.
@@ -30,6 +28,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "shared")
 @pytest.fixture(scope="session")
 def postgres():
     """A server for the tests of one process; each makes a database of its own."""
+    # Imported late: the environments of frameworks run tests too, and have no client of it.
+    from support.postgres import ABSENT, PostgresServer, postgres_programs  # noqa: PLC0415
+
     if postgres_programs() is None:
         pytest.skip(ABSENT)
     server = PostgresServer("fsync=off")
