@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.compaction.facts.calls import KnownCalls
 from holdfast.compaction.facts.extract import extract_facts
 from holdfast.events import ApprovalGiven, UserSaid
 from holdfast.ids import text_id
@@ -26,6 +27,32 @@ def texts(found):
 
 def ran(id_, command, text, **how):
     return [step("", (id_, "Bash", {"command": command})), result(id_, text, "Bash", **how)]
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 60), min_size=1, max_size=6))
+def test_facts_with_known_calls_are_those_without(seed, lengths):
+    """Whichever beginning of a log is asked for first, also where a step still waits for results."""
+    entries = chained(AgentWork(seed, steps=14).events)
+    transcript, views = Transcript(), [Transcript().view()]
+    for entry in entries:
+        transcript.add(entry)
+        views.append(transcript.view())
+    known = KnownCalls()
+    for length in lengths:
+        view = views[min(length, len(views) - 1)]
+        assert extract_facts(view, known=known) == extract_facts(view)
+
+
+def test_a_background_command_is_known_from_a_step_that_was_read_before():
+    started = "Command running in background with ID: b1. Output is being written to: /tmp/out"
+    work = [*ran("r1", "make test", started), step("", ("r2", "BashOutput", {"bash_id": "b1"}))]
+    entries = chained([user("go"), *work, result("r2", "Exit code 2\nmake: *** Error 2", "BashOutput")])
+    transcript, known = Transcript(entries[:3]), KnownCalls()
+    extract_facts(transcript.view(), known=known)
+    for entry in entries[3:]:
+        transcript.add(entry)
+    found = extract_facts(transcript.view(), known=known)
+    assert "make test" in found.errors[0].text
 
 
 def test_goal_and_latest_request_are_quoted_with_their_entries():

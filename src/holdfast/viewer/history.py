@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from holdfast.compaction.facts.calls import KnownCalls
 from holdfast.events import (
     UNREAD,
     AssistantReplied,
@@ -87,6 +88,8 @@ class RequestHistory:
         self.side_requests: list[SideRequest] = []
         self.elsewhere: list[AssistantReplied | UsageReported] = []
         """Requests on branches that were left, and of side chains: whoever has the whole log adds them."""
+        self.known_calls = KnownCalls()
+        """What was read of its calls, for the facts of any request."""
         self.unread: list[str] = []
         """What an import repaired or left out, in sentences."""
         self._counter = counter

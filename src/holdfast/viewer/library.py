@@ -53,6 +53,8 @@ class SessionLibrary:
         self._histories: OrderedDict[tuple[Log, HistoryChoice], FollowedHistory] = OrderedDict()
         self._opened: dict[tuple[Store, str], Log] = {}
         self._figures: dict[Log, FollowedFigures] = {}
+        self._money: dict[tuple[str, str], tuple[object, Json]] = {}
+        """By history and prices, with how far the history was."""
         self._recorded_figures: dict[str, tuple[Stamp, SessionFigures]] = {}
         self._lock = threading.Lock()
 
@@ -119,6 +121,9 @@ class SessionLibrary:
         # Without the lock: a long log takes a while, and other sessions need not wait for it.
         history = followed.current()
         if is_new and len(history.requests) >= LONG:
+            # Little beside reading it, and then the first look at its memory or money takes no longer than others.
+            history.known_calls.of(history.transcript(len(history.requests)).items)
+            self._money_of(history, "")
             _spare_collector()
         return history
 
@@ -138,7 +143,21 @@ class SessionLibrary:
 
     def money(self, id_: str, prices: str = "", **choice: str) -> Json:
         """What a session cost: at the prices of the models that were asked, or at those of the model `prices`."""
-        return money_of(self.history(id_, **choice), self.prices(prices))
+        return self._money_of(self.history(id_, **choice), prices)
+
+    def _money_of(self, history: RequestHistory, prices: str) -> Json:
+        lookup = self.prices(prices)
+        counts = len(history.requests), len(history.side_requests), len(history.elsewhere)
+        # The usage of the last request may come after it.
+        stamp = (*counts, history.requests[-1] if history.requests else None)
+        known = self._money.get((history.id, prices))
+        if known is None or known[0] != stamp:
+            known = stamp, money_of(history, lookup)
+            with self._lock:
+                self._money[history.id, prices] = known
+                if len(self._money) > KEPT:
+                    del self._money[next(iter(self._money))]
+        return known[1]
 
     def prices(self, name: str) -> ModelLookup:
         """The prices of every model, or those of one where it is named."""

@@ -57,7 +57,8 @@ def remembered_at(history: RequestHistory, number: int) -> Json:
     """All groups, in each the newest facts first; todos and the working state in their own order."""
     places = Whereabouts(history, number)
     transcript = places.transcript
-    groups = [*_known_by_rule(extract_facts(transcript), transcript), _working_state(history, places)]
+    facts = extract_facts(transcript, known=history.known_calls)
+    groups = [*_known_by_rule(facts, transcript), _working_state(history, places)]
     shown = [group.facts[:MOST_ROWS] for group in groups]
     finder = _FactFinder(places, {entry for facts in shown for fact in facts for entry in fact.sources})
     return {

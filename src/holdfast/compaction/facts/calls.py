@@ -5,7 +5,8 @@ around is no work.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -48,16 +49,39 @@ class CallRecord(Struct, frozen=True, gc=False):
     """Whether it is a command that changes nothing: when one fails, the agent looks elsewhere."""
 
 
-def read_calls(items: Sequence[Item]) -> Iterator[CallRecord]:
-    """The calls of all steps among the items, in order."""
-    started: dict[str, str] = {}
-    for item in items:
-        if isinstance(item, Step):
-            for call_id in item.calls:
-                call = _call(item, call_id, started)
-                if found := _STARTED.search(call.text, 0, 300):
-                    started[found[1]] = call.command
-                yield call
+class KnownCalls:
+    """The calls of a transcript that may grow: a step that is still the same is not read again.
+
+    **Contract:** asked for beginnings of one transcript only; from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._steps: list[Step] = []
+        self._calls: list[list[CallRecord]] = []
+        """Those of each step."""
+        self._started: list[tuple[int, str, str]] = []
+        """Background commands with their ids, and after which step each is known."""
+
+    def of(self, items: Sequence[Item]) -> list[CallRecord]:
+        """The calls of all steps among the items, in order."""
+        steps = [item for item in items if isinstance(item, Step)]
+        with self._lock:
+            pairs = enumerate(zip(self._steps, steps, strict=False))
+            same = next((at for at, (old, new) in pairs if old is not new), min(len(self._steps), len(steps)))
+            calls, started = self._calls[:same], [one for one in self._started if one[0] < same]
+            commands = {id_: command for _, id_, command in started}
+            for at, step in enumerate(steps[same:], same):
+                calls.append([])
+                for call_id in step.calls:
+                    call = _call(step, call_id, commands)
+                    calls[-1].append(call)
+                    if found := _STARTED.search(call.text, 0, 300):
+                        commands[found[1]] = call.command
+                        started.append((at, found[1], call.command))
+            if len(steps) > len(self._steps):
+                self._steps, self._calls, self._started = steps, calls, started
+        return [call for each in calls for call in each]
 
 
 def _call(step: Step, call_id: str, started: dict[str, str]) -> CallRecord:

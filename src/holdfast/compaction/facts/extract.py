@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from holdfast.compaction.facts.calls import (
     CallRecord,
+    KnownCalls,
     command_facts,
     command_key,
     is_test,
-    read_calls,
     shorten_command,
     test_state,
 )
@@ -36,11 +36,14 @@ from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import FrozenTranscript, Item, Step
 
 
-def extract_facts(transcript: FrozenTranscript, first: int = 0, end: int | None = None) -> LogFacts:
-    """The facts of the items from position `first` up to `end`; of the whole transcript by default."""
+def extract_facts(
+    transcript: FrozenTranscript, first: int = 0, end: int | None = None, known: KnownCalls | None = None
+) -> LogFacts:
+    """The facts of the items from position `first` up to `end`; of the whole transcript by default. With `known`
+    calls those that were read before need not be read again."""
     upto = transcript.items[:end]
     items = upto[first:]
-    calls = list(read_calls(upto))
+    calls = (known or KnownCalls()).of(upto)
     recent = [call for call in calls if call.step.position >= first]
     said = utterances_of(items, [call for call in recent if call.outcome.is_refused])
     goal, latest = first_and_latest(said)
