@@ -16,6 +16,7 @@ import json
 import random
 import resource
 import time
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -40,13 +41,14 @@ from holdfast.messages import Text, ToolCall
 from holdfast.models.catalogue import load_catalogue, model_lookup
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import CODE
-from holdfast.store import ReadOnlyStore, SqliteStore
+from holdfast.store import SqliteStore
 from holdfast.tokenizers import counter_for_model
 from holdfast.viewer.answers import timeline_of, window_of
 from holdfast.viewer.history import RequestHistory
 from holdfast.viewer.left_out import search_left_out
 from holdfast.viewer.library import SessionLibrary
 from holdfast.viewer.remembered import remembered_at
+from holdfast.viewer.store_place import StorePlace
 
 MODEL = "claude-opus-4-5"
 
@@ -106,7 +108,7 @@ def measure_live(entries: list[Entry], more: int = 20) -> dict:
     with TemporaryDirectory() as folder, SqliteStore(Path(folder) / "store.db") as written:
         recording = Recording("made-up", "sample", tuple(Recorded(e.event, at=e.at) for e in entries))
         log = Log.import_recording(written, recording, redact=str)
-        with ReadOnlyStore(written.path) as store:
+        with closing(StorePlace(written.place)) as store:
             library = SessionLibrary([store], model_lookup(load_catalogue()), lambda *_: CODE)
             began = time.process_time()
             timeline_of(library.history(log.id))
