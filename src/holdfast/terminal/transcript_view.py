@@ -21,7 +21,7 @@ STRIDE = 30
 """Pieces that come back when somebody scrolls up to the first widget."""
 PAUSE = 0.08
 """Seconds between two repaints of streaming text, at least."""
-LONGEST_PAUSE = 0.5
+LONGEST_PAUSE = 1.0
 SHARE = 0.2
 """How much of the time repaints may take, from the change to the end of painting; keys come between them."""
 WAITING_SHARE = 0.05
