@@ -58,14 +58,17 @@ def open_files(layout: PairFolder, frozen: FrozenEvaluation, design: Collection[
             texts += [source(layout.root / name) or ""]
     named = NamedFiles.of(texts)
     modules = {word for text in texts for line in _IMPORT.findall(text) for word in re.findall(r"\w+", line)}
-    found = (
-        path
+    return [
+        printable(path)
         for path in islice(files_in(layout), MOST_FILES)
-        if path not in frozen.files and path not in design
-        if PurePosixPath(path).name in named.words
-        or (path.endswith(".py") and PurePosixPath(path).stem in modules)
-    )
-    return [printable(path) for path in found]
+        if path not in frozen.files and path not in design and _is_named(path, named.words, modules)
+    ]
+
+
+def _is_named(path: str, words: Collection[str], modules: Collection[str]) -> bool:
+    """A name without an ending may be any word."""
+    place = PurePosixPath(path)
+    return bool(place.suffix) and (place.name in words or (place.suffix == ".py" and place.stem in modules))
 
 
 def _commands(command: str) -> Iterator[list[str]]:
