@@ -52,7 +52,7 @@ class RayWorkers:
 
 
 class _RayTasks(Generic[T]):
-    """The tasks of one piece of work, and those of them that are not done."""
+    """The tasks of one piece of work, and those of them whose outcome nobody has yet."""
 
     def __init__(self, work: Work[T], options: ReplayOptions, environment: dict[str, str]) -> None:
         runtime = {"env_vars": environment} if environment else None
@@ -60,13 +60,13 @@ class _RayTasks(Generic[T]):
         self._what = ray.put((__version__, work, options))
         self._newest: tuple[int, Any] = (-1, None)
         """The recording that was put last: jobs that share one follow one another."""
-        self._out: set[Any] = set()
+        self._out: list[Any] = []
 
     def submit(self, job: ReplayJob) -> Callable[[], T | JobOutcome]:
         if self._newest[0] != job.number:
             self._newest = (job.number, ray.put(job.unread.detached()))
         task = self._start(self._what, self._newest[1], replace(job, unread=LazyRecording(job.id, _apart)))
-        self._out.add(task)
+        self._out.append(task)
         return partial(self._outcome, job, task)
 
     def _outcome(self, job: ReplayJob, task: Any) -> T | JobOutcome:
@@ -76,13 +76,17 @@ class _RayTasks(Generic[T]):
             return JobOutcome(job.number, job.id, error="its worker ran out of memory")
         except (exceptions.WorkerCrashedError, exceptions.NodeDiedError):
             return JobOutcome(job.number, job.id, error="its process died")
-        self._out.discard(task)
+        self._out.remove(task)
         return outcome
 
     def cancel(self) -> None:
-        """End what is still under way, and nothing else in the cluster."""
-        for task in self._out:
-            ray.cancel(task, force=True)
+        """End what is still under way, and nothing else in the cluster.
+
+        What is done is let alone: Ray 2.60 may end this process where a task ends as it is cancelled.
+        """
+        if self._out:
+            for task in ray.wait(self._out, num_returns=len(self._out), timeout=0)[1]:
+                ray.cancel(task, force=True)
 
 
 def _apart() -> NoReturn:

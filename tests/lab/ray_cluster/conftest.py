@@ -90,9 +90,15 @@ def three() -> Iterator[tuple[str, str]]:
         yield f"ray:{address}", mark
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _on_loopback() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ALONE.items():
+            patch.setenv(name, value)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ALONE.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
