@@ -32,7 +32,8 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_files_that_hold_no_recording(tmp_path: Path, recording: Path) -> None:
     refused(holdfast("replay", tmp_path / "missing.jsonl"), "missing.jsonl")
-    refused(holdfast("replay", tmp_path), "is a directory")
+    (tmp_path / "empty").mkdir()
+    refused(holdfast("replay", tmp_path / "empty"), "there is no recording in", ".jsonl")
     (tmp_path / "empty.jsonl").write_bytes(b"")
     refused(holdfast("replay", tmp_path / "empty.jsonl"), "empty.jsonl is empty")
     refused(holdfast("replay", recording, tmp_path / "empty.jsonl"), "empty.jsonl is empty")

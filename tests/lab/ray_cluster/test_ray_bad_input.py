@@ -19,11 +19,12 @@ METADATA = """
 import json, ray, sys
 from ray._private.worker import global_worker
 from ray._common.usage import usage_constants as names, usage_lib
+from ray._private.ray_constants import KV_NAMESPACE_CLUSTER
 ray.init(address=sys.argv[1], logging_level="error")
 known = usage_lib.get_cluster_metadata(global_worker.gcs_client)
 known.update(json.loads(sys.argv[2]))
 global_worker.gcs_client.internal_kv_put(
-    names.CLUSTER_METADATA_KEY, json.dumps(known).encode(), True, names.USAGE_STATS_NAMESPACE.encode()
+    names.CLUSTER_METADATA_KEY, json.dumps(known).encode(), True, KV_NAMESPACE_CLUSTER
 )
 """
 """Another driver writes into the cluster what it was started with."""
