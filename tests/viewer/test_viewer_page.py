@@ -199,6 +199,19 @@ def test_rows_are_read_by_keyboard_and_found_by_words(browser):
         expect(page.locator("#beside")).to_be_hidden()
 
 
+def test_a_click_on_a_row_that_is_painted_again_meanwhile_counts(browser):
+    with opened(browser, long_work()) as (page, _):
+        choose_session(page)
+        page.locator("#block-3").scroll_into_view_if_needed()
+        box = page.locator("#block-3").bounding_box()
+        page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.evaluate("() => paintRows()")
+        page.mouse.up()
+        expect(page.locator("#seen")).to_contain_text("row 0 of the output")
+        expect(page.locator("#block-3")).to_have_attribute("aria-selected", "true")
+
+
 def test_a_long_window_is_read_to_its_end(browser):
     with opened(browser, long_work(300)) as (page, _):
         choose_session(page)

@@ -3,6 +3,8 @@
 let blocks = [], chosen = 0, asked = 0;
 // Parts that were asked for, by their first block.
 let parts = new Map();
+// The rows on the page, by their blocks.
+let painted = new Map();
 const HEIGHT = 28;
 const PART = 200;
 const windowPart = (first) => {
@@ -47,12 +49,21 @@ paper.addEventListener("change", () => paintRows());
 const paintRows = () => {
   const box = one("#rows"), first = paper.matches ? 0 : Math.max(Math.floor(box.scrollTop / HEIGHT) - 8, 0);
   const last = paper.matches ? blocks.length : Math.min(first + Math.ceil(box.clientHeight / HEIGHT) + 16, blocks.length);
-  const shown = [];
+  const shown = new Map();
   for (let place = first; place < last; place++) {
-    if (blocks[place]) shown.push(blockLine(blocks[place], place));
-    else fetchPart(place);
+    const block = blocks[place], line = painted.get(block);
+    if (!block) { fetchPart(place); continue; }
+    shown.set(block, line || blockLine(block, place));
+    shown.get(block).setAttribute("aria-selected", String(place === chosen));
   }
-  one("#spacer").replaceChildren(...shown);
+  // Rows that stay are left where they are: a click ends on the element on which it began.
+  for (const [block, line] of painted) if (!shown.has(block)) line.remove();
+  let next = one("#spacer").firstChild;
+  for (const line of shown.values()) {
+    if (line === next) next = line.nextSibling;
+    else one("#spacer").insertBefore(line, next);
+  }
+  painted = shown;
   box.setAttribute("aria-activedescendant", blocks.length ? `block-${chosen}` : "");
 };
 const ageOf = (block) => block.step ? `${grouped(block.age)} ${block.age === 1 ? "step" : "steps"} ago` : "";
@@ -61,7 +72,6 @@ const blockLine = (block, place) => {
   line.id = `block-${place}`;
   line.style.top = `${place * HEIGHT}px`;
   line.setAttribute("role", "option");
-  line.setAttribute("aria-selected", String(place === chosen));
   line.setAttribute("aria-setsize", String(blocks.length));
   line.setAttribute("aria-posinset", String(place + 1));
   const kind = make("span", "", "kind");
