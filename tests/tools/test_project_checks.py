@@ -3,6 +3,7 @@
 import asyncio
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
@@ -186,6 +187,37 @@ def test_the_projects_own_program_comes_first_and_its_output_is_read(project):
         "tsc: 1 new finding after this edit. `tsc --noEmit -p .` in `web` shows all.)\n"
         "src/new.ts(2,5): error TS2322: wrong"
     )
+
+
+def test_a_check_that_fails_is_told_once_and_is_no_clean_one(project):
+    work = project()
+    program(
+        work.root / ".venv" / "bin",
+        "ruff",
+        "#!/bin/sh\necho warming up\necho error: no such rule >&2\nexit 2\n",
+    )
+    assert work.write("b.py", "import os\n").envelope.text.endswith(
+        "\n(ruff could not check this: error: no such rule)"
+    )
+    assert "could not" not in work.write("c.py", "import os\n").envelope.text
+    program(work.root / ".venv" / "bin", "ruff", "#!/bin/sh\nexit 1\n")
+    assert "could not" not in work.write("d.py", "import os\n").envelope.text
+
+
+def test_cargo_says_that_it_lacks_its_lock_file(project):
+    """At `read` it cannot write one. With one, it finds what the edit broke."""
+    if not shutil.which("cargo"):
+        pytest.skip("no cargo")
+    work = project("")
+    (work.root / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n')
+    (work.root / "src").mkdir()
+    (work.root / "src" / "main.rs").write_text("fn main() {\n    let _x = 1;\n}\n")
+    found = work.edit("src/main.rs", "= 1", '= "a" + 1').envelope.text
+    assert "(cargo could not check this: error: " in found
+    assert "Cargo.lock" in found
+    subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=work.root, check=True)
+    work.edit("src/main.rs", '= "a" + 1', "= 1")
+    assert "src/main.rs:2:18: error[E0369]" in remark(work.edit("src/main.rs", "= 1", '= "a" + 1'))
 
 
 def test_a_slow_check_is_stopped_in_time_and_after_three_times_left_out(project):

@@ -29,6 +29,8 @@ from holdfast.tools.workspace import Workspace
 MOST_SHOWN = 10
 MOST_OUTPUT = 1_000_000
 """Bytes of a check's output that are read."""
+LONGEST_FAILURE = 200
+"""Characters of the line that says why a check failed."""
 MOST_LATE = 3
 """How often a check may be too slow before it is not run again. A cache may help it the next time."""
 
@@ -44,6 +46,8 @@ class ProjectChecks:
         self._last: dict[str, list[CheckFinding]] = {}
         """What each command found when it was last run."""
         self._late: dict[str, int] = {}
+        self._failed: dict[str, str] = {}
+        """Why checks by these names failed, until it was told; empty from then on."""
 
     async def look(self, path: str, workspace: Workspace, *, exists: bool) -> list[FileCheck]:
         """Before an edit: the checks of the file, those run of which nothing is known yet."""
@@ -84,7 +88,11 @@ class ProjectChecks:
         job, ending, _ = await self._shell.run(check.command, workspace, seconds=left)
         if not ending.why:
             printed = job.output.read(0, MOST_OUTPUT).decode("utf-8", "replace")
-            self._last[check.command] = read_findings(printed)
+            findings = read_findings(printed)
+            if ending.code and not findings and (why := _why_failed(printed)):
+                self._failed.setdefault(check.name, why)
+            else:
+                self._last[check.command] = findings
         elif ending.why != "cancelled":
             self._late[check.command] = self._late.get(check.command, 0) + 1
         self._shell.forget(job)
@@ -92,8 +100,21 @@ class ProjectChecks:
             # The shell keeps what a cancelled command printed; here nothing of it is wanted, and the call ends.
             raise asyncio.CancelledError
 
+    def failures(self) -> list[str]:
+        """What is to be told about checks that failed, once for each."""
+        told = [f"({name} could not check this: {why})" for name, why in self._failed.items() if why]
+        self._failed = dict.fromkeys(self._failed, "")
+        return told
+
     def close(self) -> None:
         self._shell.close()
+
+
+def _why_failed(printed: str) -> str:
+    """The line of an output without findings that says most; empty if there is none."""
+    rows = [row.strip() for row in printed.splitlines() if row.strip()]
+    errors = [row for row in rows if "error" in row.lower()]
+    return (errors or rows[-1:] or [""])[0][:LONGEST_FAILURE]
 
 
 class CheckedEdit:
@@ -116,14 +137,14 @@ class CheckedEdit:
             )
             return error_result(error, {"tool": self.name, "interrupted": True})
         result = await self._tool.run(arguments, workspace)
-        if not (checks and result.envelope.data.get("applied")):
+        if not result.envelope.data.get("applied"):
             return result
         ranges = [(first, last) for first, last in result.envelope.data.get("ranges", [])]
         try:
             found = await self._checks.compare(checks, workspace, ranges)
         except asyncio.CancelledError:
             return result  # the edit is made, and what it did is known
-        return _with_findings(result, found)
+        return _with_findings(result, found, self._checks.failures())
 
 
 def _path(arguments: dict[str, Json], workspace: Workspace) -> str:
@@ -143,7 +164,9 @@ def _exists(path: str, workspace: Workspace) -> bool:
     return True
 
 
-def _with_findings(result: ToolResult, found: list[tuple[FileCheck, list[CheckFinding]]]) -> ToolResult:
+def _with_findings(
+    result: ToolResult, found: list[tuple[FileCheck, list[CheckFinding]]], failures: list[str]
+) -> ToolResult:
     lines = []
     for check, new in found:
         place = "" if check.folder == "." else f" in `{check.folder}`"
@@ -151,7 +174,8 @@ def _with_findings(result: ToolResult, found: list[tuple[FileCheck, list[CheckFi
         lines.append(f"({check.name}: {count} after this edit. `{check.plain}`{place} shows all.)")
         lines += [finding.spelled for finding in new[:MOST_SHOWN]]
         lines += [f"(and {len(new) - MOST_SHOWN} more)"] if len(new) > MOST_SHOWN else []
-    if not lines:
-        return result
-    data = {**result.envelope.data, "checks": {check.name: len(new) for check, new in found}}
-    return with_remark(replace(result, envelope=replace(result.envelope, data=data)), "\n".join(lines))
+    if found:
+        data = {**result.envelope.data, "checks": {check.name: len(new) for check, new in found}}
+        result = replace(result, envelope=replace(result.envelope, data=data))
+    lines += failures
+    return with_remark(result, "\n".join(lines)) if lines else result
