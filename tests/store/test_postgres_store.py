@@ -25,7 +25,7 @@ from holdfast.store.postgres.store import PostgresStore
 from holdfast.store_places import parse_place
 from support.cutting_proxy import CuttingProxy
 from support.postgres import PostgresServer
-from support.waiting import wait_until
+from support.waiting import LONGEST, wait_until
 
 WRITER = Path(__file__).with_name("writer.py")
 INSIDE = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
@@ -164,7 +164,11 @@ def test_what_was_committed_before_the_connection_broke_is_not_stored_twice(
 
 
 @pytest.mark.slow
-def test_a_server_that_restarts_is_waited_for(postgres: PostgresServer) -> None:
+def test_a_server_that_restarts_is_waited_for(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A loaded machine may take longer to start one.
+    monkeypatch.setattr(postgres_store, "RECONNECT_SECONDS", LONGEST)
     server = PostgresServer("fsync=off")
     try:
         with open_store(parse_place(server.url(server.make_database()))) as store:
