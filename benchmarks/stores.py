@@ -130,7 +130,9 @@ def measure(places: dict[str, str], texts: int, seconds: float) -> dict[str, dic
     found: dict[str, dict[str, float]] = {}
     for kind in ("append", "pack"):
         for writers in (1, WRITERS):
-            row = found[f"{kind}s per second, {'one process' if writers == 1 else f'{writers} processes'}"] = {}
+            row = found[
+                f"{kind}s per second, {'one process' if writers == 1 else f'{writers} processes'}"
+            ] = {}
             for name, place in places.items():
                 row[name] = per_second(kind, place, writers, seconds)
                 say(f"{kind}, {writers} at once, {name}: {row[name]:.1f} per second")

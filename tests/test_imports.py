@@ -116,6 +116,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agents": VALUES
     | {
         "views",
+        "redaction",
         "packing",
         "recall",
         "store",

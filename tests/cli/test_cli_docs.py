@@ -11,7 +11,7 @@ from holdfast.cli.app import COMMANDS, root
 from holdfast.cli.exits import DEBUG, INTERRUPTED, UNEXPECTED
 from holdfast.cli.streams import NO_COLOUR
 from holdfast.recordings import FORMATS
-from holdfast.store.sqlite_file import STORE_VARIABLE
+from holdfast.store_places import STORE_VARIABLE
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 

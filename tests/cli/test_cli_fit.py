@@ -199,7 +199,8 @@ def test_options_on_files_are_those_of_replay() -> None:
 def test_files_and_options_are_checked_before_any_work(two: list[Path], tmp_path: Path) -> None:
     told = ("fit", two[0], *SMALL)
     refused(holdfast("fit", tmp_path / "none.jsonl", *SMALL), "none.jsonl")
-    refused(holdfast("fit", two[0], tmp_path, *SMALL), "is a directory")
+    (tmp_path / "empty").mkdir()
+    refused(holdfast("fit", two[0], tmp_path / "empty", *SMALL), "there is no recording in")
     refused(holdfast(*told, "--from", "codex"), "a.jsonl is not codex")
     refused(holdfast(*told, "--budget", "many"), "`many`")
     refused(holdfast(*told, "--at-least", "many"), "`many`")

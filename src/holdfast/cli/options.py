@@ -16,7 +16,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from holdfast.cli.streams import NO_COLOUR
-from holdfast.store_places import parse_place
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
@@ -59,6 +58,8 @@ class FilesInput(NamedTuple):
 
 def _keep_store(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
+        from holdfast.store_places import parse_place  # noqa: PLC0415 - only where it is named
+
         ctx.meta[STORE] = parse_place(value)
 
 
