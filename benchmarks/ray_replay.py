@@ -4,7 +4,7 @@
     benchmarks/peers/.envs/ray/bin/python benchmarks/ray_replay.py [RECORDINGS...] [--sample N]
 
 Every figure is of this run: the time from the first job to the last outcome, divided by that of one process.
-Starting the cluster is apart, in seconds. Without recordings, an example of this repository is replayed six times.
+Starting the cluster is apart, in seconds. Without recordings, an example of this repository is taken three times.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def timed(sources: RecordingSources, workers: Workers) -> tuple[float, list[obje
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ray_replay.py")
-    parser.add_argument("recordings", nargs="*", type=Path, default=[EXAMPLE] * 6)
+    parser.add_argument("recordings", nargs="*", type=Path, default=[EXAMPLE] * 3)
     parser.add_argument("--sample", type=int, default=0)
     given = parser.parse_args(arguments)
     sources = RecordingSources(tuple(given.recordings), sample=given.sample)
