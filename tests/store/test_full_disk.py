@@ -1,6 +1,7 @@
 """A full disk and a read-only folder, as file systems of their own: one sentence, nothing acknowledged is lost, and
 the work goes on as soon as there is room."""
 
+import random
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,9 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_acknowledged(tmp_path):
 
 def test_an_import_that_does_not_fit_stores_nothing_and_says_so(tmp_path):
     disk, recording = tmp_path / "disk", tmp_path / "big.jsonl"
-    recording.write_text("".join(f'{{"role": "user", "content": "{str(n) * 3000}"}}\n' for n in range(600)))
+    noise = random.Random(7)
+    texts = (" ".join(str(noise.randrange(10**9)) for _ in range(600)) for _ in range(600))
+    recording.write_text("".join(f'{{"role": "user", "content": "{text}"}}\n' for text in texts))
     script = '"$1" -m holdfast logs import "$2"; echo "$?"; "$1" -m holdfast logs --json'
     env = {**environment(disk / "repo"), "HOLDFAST_STORE": str(disk / "store.db")}
     done = run_on_tmpfs(disk, "size=1500k", "sh", "-c", script, "sh", sys.executable, recording, env=env)

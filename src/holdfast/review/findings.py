@@ -125,7 +125,8 @@ class ReviewFindings(Struct, frozen=True, kw_only=True):
             return replace(self, dropped=_count(self.dropped, outcome.reason))
         patches = _count(self.patches, outcome.patch_problem) if outcome.patch_problem else self.patches
         finding = outcome.finding
-        for at, other in enumerate(self.kept):
+        # The one of the same id first: two findings of one id could not be told apart.
+        for at, other in sorted(enumerate(self.kept), key=lambda placed: placed[1].id != finding.id):
             if are_duplicates(other, finding):
                 stays, goes = merge_findings(other, finding)
                 kept = (*self.kept[:at], stays, *self.kept[at + 1 :])

@@ -353,6 +353,13 @@ def said(claim, severity):
 @pytest.mark.slow
 @settings(max_examples=150)
 @example([said(WORDS[0], "low"), said(WORDS[1], "high"), said(WORDS[0], "critical")])
+@example(
+    [
+        said(WORDS[3], "info") | {"line": 0, "evidence": [LINES[3]]},
+        said(WORDS[3], "info") | {"line": 0, "evidence": [LINES[2]]},
+        said(WORDS[3], "info") | {"line": 4, "span": 1, "evidence": [LINES[2]]},
+    ]
+)
 @given(st.lists(st.one_of(reports, levels), max_size=8))
 def test_replayed_once_or_twice_the_results_give_the_same_state(begun, calls):
     live, again = fresh(begun), fresh(begun)
