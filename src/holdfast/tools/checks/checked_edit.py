@@ -59,7 +59,7 @@ class ProjectChecks:
             if check.needs_file and not exists:
                 self._last[check.command] = []
             elif check.is_quick or check.command not in self._last:
-                await self._run(check, workspace, until)
+                await self._run(check, workspace, until, is_there=exists)
             if check.command in self._last:
                 ready.append(check)
         return ready
@@ -79,7 +79,10 @@ class ProjectChecks:
                 found.append((check, new))
         return found
 
-    async def _run(self, check: FileCheck, workspace: Workspace, until: float) -> None:
+    async def _run(
+        self, check: FileCheck, workspace: Workspace, until: float, *, is_there: bool = True
+    ) -> None:
+        """Before the first file of its kind is there, a check may have nothing to look at, and fail."""
         self._last.pop(check.command, None)
         left = until - time.monotonic()
         if left <= 0:
@@ -89,7 +92,7 @@ class ProjectChecks:
         if not ending.why:
             printed = job.output.read(0, MOST_OUTPUT).decode("utf-8", "replace")
             findings = read_findings(printed)
-            if ending.code and not findings and (why := _why_failed(printed)):
+            if ending.code and is_there and not findings and (why := _why_failed(printed)):
                 self._failed.setdefault(check.name, why)
             else:
                 self._last[check.command] = findings
