@@ -174,7 +174,7 @@ class LazyRecording(Struct, frozen=True):
     """Whether reading it opens a file again, which another machine may not have."""
 
     def detached(self) -> "LazyRecording":
-        """The same for a worker on any machine. An error of reading is kept for whoever reads it."""
+        """The same for a worker on any machine. An error of reading is kept for its reader."""
         if not self.needs_file:
             return self
         try:

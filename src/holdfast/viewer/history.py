@@ -87,7 +87,7 @@ class RequestHistory:
         self.requests: list[SentRequest] = []
         self.side_requests: list[SideRequest] = []
         self.elsewhere: list[AssistantReplied | UsageReported] = []
-        """Requests on branches that were left, and of side chains: whoever has the whole log adds them."""
+        """Requests on branches that were left, and of side chains: the caller with the whole log adds them."""
         self.known_calls = KnownCalls()
         """What was read of its calls, for the facts of any request."""
         self.unread: list[str] = []

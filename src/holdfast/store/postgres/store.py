@@ -238,7 +238,7 @@ class PostgresStore:
         return self._run(work, _SNAPSHOT)
 
     def vacuum(self) -> None:
-        """Writers and readers of a table wait while it is written anew."""
+        """Writers and readers of a table wait while it is rewritten."""
         try:
             with self._database.connection() as db:
                 for table in ("refs", "words", "artifacts", "entries", "logs"):

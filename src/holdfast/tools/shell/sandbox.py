@@ -229,8 +229,8 @@ class SessionNetwork:
                 raise OSError("a network for the session could not be made") from None
 
     def _wait_until_ready(self) -> None:
-        """Its number is told before its namespaces are set up, and whoever enters them then may start nothing. When
-        the program in them answers, they are."""
+        """Its number is told before its namespaces are set up, and a command that enters then may start nothing.
+        When the program in them answers, they are."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"\n")
