@@ -79,7 +79,7 @@ def serve(script: Script) -> ThreadingHTTPServer:
     return server
 
 
-def megabytes(pid: int, field: str) -> float:
+def mebibytes(pid: int, field: str) -> float:
     """`VmRSS` is what a process holds now, `VmHWM` its highest."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) / 1024
@@ -116,8 +116,8 @@ def measure(steps: int, lines: int) -> None:
         with started(folder, agent) as (pid, end):
             read_until(end, TAKES_KEYS, PROMPT, b"$")
             settle(end)
-            before = megabytes(pid, "VmRSS")
-            print(f"| steps | MB | highest MB | / before |\n|---|---|---|---|\n| 0 | {before:.0f} | | 1 |")
+            before = mebibytes(pid, "VmRSS")
+            print(f"| steps | MiB | highest MiB | / before |\n|---|---|---|---|\n| 0 | {before:.0f} | | 1 |")
             os.write(end, b"Read all parts\r")
             wanted = [int(share * steps) for share in SHARES]
             until = time.monotonic() + LONGEST
@@ -126,11 +126,13 @@ def measure(steps: int, lines: int) -> None:
                 if select.select([end], [], [], 1.0)[0]:
                     seen = (seen + os.read(end, 65_536))[-4_096:]
                 if script.made >= wanted[0] and (script.made < steps or b"All is read" in seen):
-                    now, most = megabytes(pid, "VmRSS"), megabytes(pid, "VmHWM")
+                    now, most = mebibytes(pid, "VmRSS"), mebibytes(pid, "VmHWM")
                     print(f"| {wanted.pop(0)} | {now:.0f} | {most:.0f} | {now / before:.2f} |", flush=True)
             cpu = ticks(pid) / os.sysconf("SC_CLK_TCK")
             each = cpu / max(1, script.made) * 1000
-            print(f"\nbar: {BAR} MB after 1,000 steps; {each:.0f} ms of processor time a step")
+            print(
+                f"\nbar: {BAR} MB, {BAR * 1e6 / 2**20:.0f} MiB, after 1,000 steps; {each:.0f} ms of processor time a step"
+            )
             if wanted:
                 raise SystemExit(f"only {script.made} steps were made: {seen[-500:]!r}")
     server.shutdown()

@@ -44,13 +44,35 @@ def told(envelope):
     return [lines[n - 1] for first, last in envelope.data["stderr"] for n in range(first, last + 1)]
 
 
+PRESSURE = Path("/proc/pressure/cpu")
+MOST_WAITED = 1_000
+"""Microseconds for which a program may have waited for a processor while nothing is lost by it."""
+
+
+def waited():
+    """Microseconds so far in which some program of this machine waited for a processor; None where nobody counts."""
+    try:
+        return int(re.search(r"some .*total=(\d+)", PRESSURE.read_text())[1])
+    except OSError:
+        return None
+
+
 def mostly_in_order(shell, root, command, wanted, times=10):
-    """The results in which everything stands in the order of writing; at least half of all. On a busy machine, a
-    writer may be stopped between a write and its signal, and the watching of a command may end early."""
-    envelopes = [run(shell, root, command) for _ in range(times)]
-    assert [sorted(one.text) for one in envelopes] == [sorted(wanted)] * times
-    in_order = [one for one in envelopes if one.text == wanted]
-    assert 2 * len(in_order) >= times
+    """The results in which everything stands in the order of writing: at least a quarter of all, and where no
+    program waited for a processor, all but one. On a busy machine, a writer may be stopped between a write and its signal,
+    and the watching of a command may end early."""
+    in_order, calm = [], []
+    for _ in range(times):
+        before = waited()
+        envelope = run(shell, root, command)
+        assert sorted(envelope.text) == sorted(wanted)
+        is_in_order = envelope.text == wanted
+        if is_in_order:
+            in_order.append(envelope)
+        if before is not None and waited() - before <= MOST_WAITED:
+            calm.append(is_in_order)
+    assert 4 * len(in_order) >= times
+    assert calm.count(False) <= 1
     return in_order
 
 
