@@ -130,9 +130,8 @@ def measure(steps: int, lines: int) -> None:
                     print(f"| {wanted.pop(0)} | {now:.0f} | {most:.0f} | {now / before:.2f} |", flush=True)
             cpu = ticks(pid) / os.sysconf("SC_CLK_TCK")
             each = cpu / max(1, script.made) * 1000
-            print(
-                f"\nbar: {BAR} MB, {BAR * 1e6 / 2**20:.0f} MiB, after 1,000 steps; {each:.0f} ms of processor time a step"
-            )
+            print(f"\nbar: {BAR} MB, {BAR * 1e6 / 2**20:.0f} MiB, after 1,000 steps")
+            print(f"{each:.0f} ms of processor time a step")
             if wanted:
                 raise SystemExit(f"only {script.made} steps were made: {seen[-500:]!r}")
     server.shutdown()

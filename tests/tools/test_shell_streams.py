@@ -50,7 +50,7 @@ MOST_WAITED = 1_000
 
 
 def waited():
-    """Microseconds so far in which some program of this machine waited for a processor; None where nobody counts."""
+    """Microseconds so far in which some program here waited for a processor; None where nobody counts."""
     try:
         return int(re.search(r"some .*total=(\d+)", PRESSURE.read_text())[1])
     except OSError:
@@ -59,8 +59,8 @@ def waited():
 
 def mostly_in_order(shell, root, command, wanted, times=10):
     """The results in which everything stands in the order of writing: at least a quarter of all, and where no
-    program waited for a processor, all but one. On a busy machine, a writer may be stopped between a write and its signal,
-    and the watching of a command may end early."""
+    program waited for a processor, all but one. On a busy machine, a writer may be stopped between a write and its
+    signal, and the watching of a command may end early."""
     in_order, calm = [], []
     for _ in range(times):
         before = waited()
