@@ -261,8 +261,9 @@ def test_there_is_no_way_to_a_server(sandbox, root):
 
 @pytest.mark.parametrize("access", ["read", "write", "network"])
 def test_there_are_no_privileges_and_none_can_be_gained(sandbox, root, access):
-    lines = 'case "$name" in NoNewPrivs:|CapEff:|CapBnd:) echo "$name $value";; esac'
-    reading = f"while read -r name value; do {lines}; done < /proc/self/status"
+    # At once: read line by line, the file may have changed meanwhile, and a line of it is missed.
+    told = 'case "$1" in NoNewPrivs:|CapEff:|CapBnd:) echo "$1 $2";; esac'
+    reading = f"set -- $(< /proc/self/status); while [ $# -gt 0 ]; do {told}; shift; done"
     found = run(sandbox, root, reading, access=access).text.splitlines()[1:]
     assert sorted(found) == [f"CapBnd: {'0' * 16}", f"CapEff: {'0' * 16}", "NoNewPrivs: 1"]
 
