@@ -13,12 +13,13 @@ from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.excerpts import (
     GAP,
     ExcerptPrices,
+    QuoteCache,
     kept_lines,
     parse_ranges,
     render_excerpt,
 )
 from holdfast.packing.lines.features import line_key
-from holdfast.packing.lines.passages import CALL, RESULT, PassageCache, step_passages
+from holdfast.packing.lines.passages import CALL, RESULT, step_passages
 from holdfast.packing.profile import CODE
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript
@@ -55,7 +56,7 @@ def shown_lines(name, arguments, text, numbers):
     passage = next(one for one in step_passages(item) if one.source.part == RESULT)
     source, files = passage.source, FileTouches()
     shown = render_excerpt(
-        kept_lines({source.place: numbers}), {item.entry: item}, PassageCache(), files, counter()
+        kept_lines({source.place: numbers}), {item.entry: item}, QuoteCache(), files, counter()
     )
     prices = ExcerptPrices(counter(), {item.entry: item}, files)
     reckoned = prices.heading(source) + sum(prices.line(source, passage.lines[number]) for number in numbers)
@@ -76,7 +77,7 @@ def test_below_the_lines_of_its_call_a_heading_of_records_is_short():
         chained([step("", ("c1", "list_issues", {"query": "all that are open"})), result("c1", text)])
     ).items
     kept = kept_lines({(item.entry, "c1", CALL): [0], (item.entry, "c1", RESULT): [5]})
-    assert render_excerpt(kept, {item.entry: item}, PassageCache(), FileTouches(), counter()).split("\n") == [
+    assert render_excerpt(kept, {item.entry: item}, QuoteCache(), FileTouches(), counter()).split("\n") == [
         "# list_issues",
         "all that are open",
         f"=> JSON records [{text_id(text)}]",
@@ -99,7 +100,7 @@ def headings_of(*calls):
         events += [step("", (id_, name, arguments)), result(id_, f"the result of call {id_}", name)]
     items = {item.entry: item for item in Transcript(chained(events)).items}
     kept = kept_lines({(entry, id_, RESULT): [0] for entry, id_ in zip(items, ids, strict=True)})
-    shown = render_excerpt(kept, items, PassageCache(), FileTouches(), counter())
+    shown = render_excerpt(kept, items, QuoteCache(), FileTouches(), counter())
     return [line for line in shown.split("\n") if line.startswith("# ")]
 
 
@@ -159,7 +160,7 @@ def test_a_result_below_a_call_that_names_no_file_has_a_heading():
     call = step("", ("c1", "Read", {"file_path": path, "offset": 66}))
     (item,) = Transcript(chained([call, result("c1", "    66→def f():", "Read")])).items
     kept = kept_lines({(item.entry, "c1", CALL): [1], (item.entry, "c1", RESULT): [0]})
-    shown = render_excerpt(kept, {item.entry: item}, PassageCache(), FileTouches(), counter()).split("\n")
+    shown = render_excerpt(kept, {item.entry: item}, QuoteCache(), FileTouches(), counter()).split("\n")
     assert shown == ["Read offset = 66", f"# Read {path}:66-", "    66→def f():"]
 
 

@@ -19,7 +19,7 @@ from holdfast.lab.scored_message import ScoredMessage
 from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.lines.features import is_crowd, line_facts, line_key
 from holdfast.packing.lines.line_index import LONGEST_LINE, SHORTEST_LINE
-from holdfast.packing.lines.passages import RESULT, SAID, USER, Passage, PassageCache, PassageKey
+from holdfast.packing.lines.passages import RESULT, SAID, USER, Passage, PassageKey, passages_of
 from holdfast.packing.lines.scoring import candidate_lines
 from holdfast.packing.view import WindowView
 from holdfast.views.transcript import Item, Step, User
@@ -74,7 +74,6 @@ class LossFinder:
         self._messages = messages
         self._credit = credit
         self._feed = feed
-        self._passages = PassageCache()
         self._notes: Mapping[int, object] = {}
         self._at_rewrite: dict[str, str] = {}
         """Candidates of the last fold that chose all lines again, by their keys: of equal lines the newest."""
@@ -168,7 +167,7 @@ class LossFinder:
         """Lines of passages that are the source line, or else that hold the text."""
         passages = [
             passage
-            for (_, call, part), passage in self._passages.of(source.item).items()
+            for (_, call, part), passage in passages_of(source.item).items()
             if call == source.call and (part == source.part if source.part else part != RESULT)
         ]
         rows = [(passage, at, row) for passage in passages for at, row in enumerate(passage.lines)]
@@ -176,7 +175,7 @@ class LossFinder:
         yield from same or ((passage, at) for passage, at, row in rows if need.text in row)
 
     def _why_no_row(self, source: SourceText) -> str:
-        result = self._passages.of(source.item).get((source.item.entry, source.call, source.part))
+        result = passages_of(source.item).get((source.item.entry, source.call, source.part))
         if result is not None and result.source.has_records:
             return RECORDS
         return OWN if source.part in ("", SAID) else LONG

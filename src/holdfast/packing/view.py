@@ -14,9 +14,8 @@ from holdfast.messages import Message
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.folding.economics import FoldEconomics
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.lines.excerpts import render_excerpt
+from holdfast.packing.lines.excerpts import QuoteCache, render_excerpt
 from holdfast.packing.lines.line_index import LogLineIndex
-from holdfast.packing.lines.passages import PassageCache
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.blocks import (
     UserDisplay,
@@ -37,7 +36,7 @@ Costs = dict[tuple[int, Level, int, tuple[str, ...]], int]
 class Memory(Struct, frozen=True):
     """What views remember, because planning asks for it often: a pure function's results by its arguments."""
 
-    passages: PassageCache = field(default_factory=PassageCache)
+    quotes: QuoteCache = field(default_factory=QuoteCache)
     costs: Costs = field(default_factory=dict)
     excerpts: dict[tuple[KeptLines, ...], str] = field(default_factory=dict)
 
@@ -195,7 +194,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         known = self.memory.excerpts.get(note.kept)
         if known is None:
             sources = self.sources(note)
-            known = render_excerpt(note.kept, sources, self.memory.passages, self.files, self.counter)
+            known = render_excerpt(note.kept, sources, self.memory.quotes, self.files, self.counter)
             self.memory.excerpts[note.kept] = known
         return known
 

@@ -200,7 +200,7 @@ class Window:
         notes_before = self._body.notes.values()
         for note in fold.notes:
             self._place(note, view)
-        self._memory.passages.clear()
+        self._memory.quotes.clear()
         self._memory = replace(self._memory, excerpts={})
         only_appended = all(one in self._body.notes.values() for one in notes_before)
         self._shorten_users(fold)
@@ -225,7 +225,7 @@ class Window:
         text = "\n".join(filter(None, (note.text, view.excerpt(note))))
         message = UserMessage((Text(text),))
         block = Block((message,), self.counter.message(message))
-        quotes = quotes_in_note(note.kept, view.sources(note), self._memory.passages, self.counter)
+        quotes = quotes_in_note(note.kept, view.sources(note), self._memory.quotes, self.counter)
         self._body.place(span[0].position, span[-1].position, note, block, quotes)
 
     def _shorten_users(self, fold: Folded) -> None:

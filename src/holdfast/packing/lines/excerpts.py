@@ -21,9 +21,9 @@ from holdfast.packing.lines.passages import (
     SAID,
     USER,
     Passage,
-    PassageCache,
     PassageKey,
     PassageSource,
+    passages_of,
 )
 from holdfast.packing.rendering.levels import source_id
 from holdfast.views.files import FileTouches
@@ -55,10 +55,49 @@ def kept_lines(chosen: Mapping[PassageKey, Sequence[int]]) -> list[KeptLines]:
     return [KeptLines(*place, ",".join(written_ranges(numbers))) for place, numbers in chosen.items()]
 
 
+class Quote(Struct, frozen=True, gc=False):
+    """The lines of a passage that a note shows, by their numbers and in their order."""
+
+    source: PassageSource
+    lines: dict[int, str]
+
+
+class QuoteCache:
+    """Quotes by what a note keeps, read once until they are cleared: a fold looks at them several times. Of a
+    passage only these lines stay in memory: all lines of a long log would take more than the log."""
+
+    def __init__(self) -> None:
+        self._known: dict[KeptLines, Quote | None] = {}
+        self._newest: tuple[Item | None, Mapping[PassageKey, Passage]] = None, {}
+        """The passages of the item that was read last: a note keeps lines of several in a row."""
+
+    def of(self, kept: KeptLines, items: Mapping[str, Item]) -> Quote | None:
+        """None where the log's path no longer holds the passage. `items` are steps and user messages by entry."""
+        item = items.get(kept.step)
+        if item is None or kept in self._known:
+            return self._known.get(kept) if item else None
+        if self._newest[0] is not item:
+            self._newest = item, passages_of(item)
+        passage = self._newest[1].get((kept.step, kept.call, kept.part))
+        quote = _quote(passage, parse_ranges(kept.lines)) if passage else None
+        if not isinstance(item, Step) or not item.waiting:
+            self._known[kept] = quote
+        return quote
+
+    def clear(self) -> None:
+        self._known.clear()
+        self._newest = None, {}
+
+
+def _quote(passage: Passage, numbers: Iterable[int]) -> Quote:
+    most = len(passage.lines)
+    return Quote(passage.source, {number: passage.lines[number] for number in numbers if number < most})
+
+
 def render_excerpt(
     kept: Sequence[KeptLines],
     items: Mapping[str, Item],
-    book: PassageCache,
+    quotes: QuoteCache,
     files: FileTouches,
     counter: TokenCounter,
 ) -> str:
@@ -67,12 +106,11 @@ def render_excerpt(
     before = _Above("", "")
     paths = _ShownPaths(counter)
     for lines in kept:
-        item = items.get(lines.step)
-        passage = book.of(item).get((lines.step, lines.call, lines.part)) if item else None
-        if item is None or passage is None:
+        quote = quotes.of(lines, items)
+        if quote is None:
             continue
-        source = passage.source
-        quoted = list(_quoted(passage, parse_ranges(lines.lines)))
+        item, source = items[lines.step], quote.source
+        quoted = list(_with_gaps(quote))
         heading = ""
         if not _names_its_tool(source, item, quoted):
             heading = _heading(source, item, before, paths, files, counter)
@@ -186,15 +224,13 @@ def _state(source: PassageSource, step: Step, files: FileTouches, counter: Token
     return f"{what}{back}, {stale}" if stale else f"{what}{back}"
 
 
-def _quoted(passage: Passage, numbers: Iterable[int]) -> Iterator[str]:
+def _with_gaps(quote: Quote) -> Iterator[str]:
     expected = 0
-    marked = _has_gaps(passage.source)
-    for number in numbers:
-        if number >= len(passage.lines):
-            return
+    marked = _has_gaps(quote.source)
+    for number, line in quote.lines.items():
         if marked and number > expected > 0:
             yield GAP
-        yield passage.lines[number]
+        yield line
         expected = number + 1
 
 
@@ -212,17 +248,16 @@ def parse_ranges(ranges: str) -> list[int]:
 
 
 def quotes_in_note(
-    kept: Iterable[KeptLines], items: Mapping[str, Item], book: PassageCache, counter: TokenCounter
+    kept: Iterable[KeptLines], items: Mapping[str, Item], quotes: QuoteCache, counter: TokenCounter
 ) -> Mapping[str, Quoted]:
     """What a note that keeps these lines quotes, by entry. `items` are steps and user messages by entry."""
     found: dict[str, dict[Spot, int]] = {}
     for lines in kept:
-        item = items.get(lines.step)
-        passage = book.of(item).get((lines.step, lines.call, lines.part)) if item else None
-        if item is None or passage is None:
+        quote = quotes.of(lines, items)
+        if quote is None:
             continue
         spots = found.setdefault(lines.step, {})
-        for spot, rows in _by_spot(passage, item, parse_ranges(lines.lines)).items():
+        for spot, rows in _by_spot(quote, items[lines.step]).items():
             spots[spot] = spots.get(spot, 0) + counter.text("\n".join(rows))
     return found
 
@@ -237,30 +272,30 @@ def merge_quotes(quotes: Iterable[Mapping[str, Quoted]]) -> dict[str, Quoted]:
     return found
 
 
-def _by_spot(passage: Passage, item: Item, numbers: Sequence[int]) -> dict[Spot, list[str]]:
-    """The lines of a passage that a note shows, by the text they are in. Arguments belong to their call."""
-    part = passage.source.part if passage.source.part in (RESULT, SAID, USER) else CALL
-    lines = [number for number in numbers if number < len(passage.lines)]
-    texts = _texts(passage, item)
+def _by_spot(quote: Quote, item: Item) -> dict[Spot, list[str]]:
+    """Quoted lines by the text they are in. Arguments belong to their call."""
+    source = quote.source
+    part = source.part if source.part in (RESULT, SAID, USER) else CALL
+    texts = _texts(source, item)
     filled = [at for at, text in enumerate(texts) if text and not text.isspace()]
     if len(filled) < 2:
         # One alone says anything: its lines may be counted otherwise, such as the records of a document.
-        rows = [passage.lines[number] for number in lines]
-        return {(passage.source.call, part, filled[0] if filled else 0): rows} if rows else {}
+        rows = [*quote.lines.values()]
+        return {(source.call, part, filled[0] if filled else 0): rows} if rows else {}
     ends = list(accumulate(text.count("\n") + 1 for text in texts))
     found: dict[Spot, list[str]] = {}
-    for number in lines:
-        spot = passage.source.call, part, min(bisect_right(ends, number), len(texts) - 1)
-        found.setdefault(spot, []).append(passage.lines[number])
+    for number, line in quote.lines.items():
+        spot = source.call, part, min(bisect_right(ends, number), len(texts) - 1)
+        found.setdefault(spot, []).append(line)
     return found
 
 
-def _texts(passage: Passage, item: Item) -> list[str]:
+def _texts(source: PassageSource, item: Item) -> list[str]:
     """The texts that a passage joins, one below the other."""
-    if passage.source.part == RESULT and isinstance(item, Step):
-        return [part.text for part in item.results[passage.source.call].parts if isinstance(part, Text)]
+    if source.part == RESULT and isinstance(item, Step):
+        return [part.text for part in item.results[source.call].parts if isinstance(part, Text)]
     said = [part.text for part in item.message.parts if isinstance(part, Text)]
-    if passage.source.part == SAID:
+    if source.part == SAID:
         # Blank lines before all that was said are no part of it.
         said[0] = said[0].lstrip()
-    return said if passage.source.part in (SAID, USER) else []
+    return said if source.part in (SAID, USER) else []

@@ -5,7 +5,7 @@ lines of a JSON document on one line are its records. Each record is valid JSON:
 keys that lead to it, so that it says what it is; no value is missing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
@@ -246,23 +246,10 @@ def arguments_of(call: ToolCall) -> tuple[list[str], list[str]]:
     return keys, texts
 
 
-class PassageCache:
-    """The passages of items by their places, read once until it is cleared: a fold looks at them several times."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, dict[PassageKey, Passage]] = {}
-
-    def of(self, item: Item) -> Mapping[PassageKey, Passage]:
-        known = self._known.get(item.entry)
-        if known is None:
-            found = step_passages(item) if isinstance(item, Step) else user_passages(item)
-            known = {passage.source.place: passage for passage in found}
-            if not isinstance(item, Step) or not item.waiting:
-                self._known[item.entry] = known
-        return known
-
-    def clear(self) -> None:
-        self._known.clear()
+def passages_of(item: Item) -> dict[PassageKey, Passage]:
+    """The passages of an item by their places."""
+    found = step_passages(item) if isinstance(item, Step) else user_passages(item)
+    return {passage.source.place: passage for passage in found}
 
 
 def shown_texts(message: Message) -> Iterator[str]:
