@@ -1,5 +1,6 @@
 """Forgetting lines: the worst go, what notes show stays, and a log that is read again has forgotten the same."""
 
+from holdfast.packing.lines.excerpts import kept_lines
 from holdfast.packing.lines.line_index import LogLineIndex
 from holdfast.packing.lines.scoring import FEWEST, LineScores, evict_lines, line_limit
 from holdfast.packing.lines.weights import HAND_WEIGHTS, weight_vectors
@@ -44,8 +45,8 @@ def test_lines_that_notes_show_stay_whatever_they_are_worth():
     line_index = line_index_of([noise(n) for n in range(6)])
     scores = LineScores(line_index, line_index.lines)
     worst = line_index.lines[min(range(len(line_index.lines)), key=scores.of)]
-    line_index.kept = {worst.source.place: frozenset({worst.number})}
-    evict_lines(line_index, 20)
+    shown = kept_lines({worst.source.place: [worst.number]})
+    evict_lines(line_index, 20, shown)
     assert worst in line_index.lines
     assert len(line_index.lines) <= 21
 

@@ -27,7 +27,7 @@ from holdfast.messages import Text, UserMessage
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.folding.economics import FoldEconomics
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.lines.excerpts import NO_QUOTES, Quoted, merge_quotes, parse_ranges, quotes_in_note
+from holdfast.packing.lines.excerpts import NO_QUOTES, Quoted, merge_quotes, quotes_in_note
 from holdfast.packing.lines.line_index import LogLineIndex
 from holdfast.packing.lines.scoring import evict_lines, line_limit
 from holdfast.packing.lines.weights import Weights, WeightVectors, weight_vectors
@@ -209,9 +209,9 @@ class Window:
         self._recap_lines = fold.recap_lines or self._recap_lines
         self._summary_sentences = fold.summary_sentences or self._summary_sentences
         if self._lines is not None:
-            kept = (k for note, _ in self._body.notes.values() for k in note.kept)
-            self._lines.kept = {(k.step, k.call, k.part): frozenset(parse_ranges(k.lines)) for k in kept}
-            evict_lines(self._lines, line_limit(self.profile.window), only_appended=only_appended)
+            kept = (lines for note, _ in self._body.notes.values() for lines in note.kept)
+            most = line_limit(self.profile.window)
+            evict_lines(self._lines, most, kept, only_appended=only_appended)
         self._refused = 0
         self._fresh = False
         self._view = None

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import log1p
-from sys import intern
 from typing import Literal
 
 from msgspec import Struct
@@ -163,12 +162,12 @@ def _names_among(tokens: Iterable[str]) -> tuple[str, ...]:
 @lru_cache(CACHED_TOKENS)
 def _names_of(token: str) -> tuple[str, ...]:
     """The name itself, and the last part of a path; nothing for a word of prose."""
-    name = intern(token.rstrip(_EDGES))
+    name = token.rstrip(_EDGES)
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
         return ()
     if "/" not in name:
         return (name,)
-    last = intern(name.rsplit("/", 1)[1])
+    last = name.rsplit("/", 1)[1]
     has_last = len(last) >= SHORTEST_NAME and _SHAPE.search(last)
     return (name, last) if has_last else (name,)
 

@@ -5,7 +5,7 @@ Rule: it grows item by item and in order; what it knows at an item is the same h
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from math import log1p
 from operator import attrgetter
 
@@ -23,7 +23,6 @@ from holdfast.packing.lines.features import (
 )
 from holdfast.packing.lines.passages import (
     Passage,
-    PassageKey,
     PassageSource,
     step_passages,
     user_passages,
@@ -64,11 +63,11 @@ class NameSource(Struct, gc=False):
 
 
 class IndexedName(Struct, gc=False):
-    """What is known of a name by now."""
+    """What is known of a name by now. `text` is the one string that all lines with it share."""
 
+    text: str
     first: int
     last: int
-    fixed: float
     is_own: bool
     source: NameSource
     is_reused: bool = False
@@ -105,8 +104,6 @@ class LogLineIndex:
         """Names that the user brought up."""
         self.step = 0
         """Steps so far."""
-        self.kept: dict[PassageKey, frozenset[int]] = {}
-        """Lines that notes show, by their numbers: these are remembered, whatever they are worth."""
         self.version = 0
         """Counts the changes, so that a view can tell that what it refers to has changed."""
         self._item = -1
@@ -145,16 +142,17 @@ class LogLineIndex:
         numbers = [at for at in rows if len(passage.lines[at]) <= LONGEST_LINE]
         lines = [passage.lines[number] for number in numbers]
         seen = facts_of_lines(lines)
+        self._note_names(seen, source)
         rate = LineRater(self.weights.fixed_line, source.origin, source.kind, source.rows).rate
-        repeats = self.repeats
+        repeats, known = self.repeats, self.names
         for number, line, facts in zip(numbers, lines, seen, strict=True):
-            key, names = facts.key, facts.names
+            key = facts.key
             if len(key) >= SHORTEST_LINE:
+                names = tuple([known[name].text for name in facts.names])
                 is_weak = facts.is_lone or is_crowd(line, names)
                 worth = rate(facts, line, number - source.first_row)
                 self.lines.append(IndexedLine(source, number, line, key, names, facts.size, is_weak, worth))
                 repeats[key] = repeats.get(key, 0) + 1
-        self._note_names(seen, source)
         if source.origin == "user":
             self.goal.update(names_in("\n".join(passage.lines)))
 
@@ -167,8 +165,7 @@ class LogLineIndex:
         for text, count in Counter(chain.from_iterable(facts.names for facts in lines)).items():
             name = self.names.get(text)
             if name is None:
-                fixed = rate_name(self.weights.fixed_name, text, own)
-                name = self.names[text] = IndexedName(step, step, fixed, own, source)
+                name = self.names[text] = IndexedName(text, step, step, own, source)
                 source.names += 1
             elif is_call and not name.is_reused:
                 name.is_reused = True
@@ -262,9 +259,9 @@ class LogLineIndex:
     def name_values(self, lines: Iterable[IndexedLine]) -> dict[str, float]:
         """What names are worth where they are not shown yet, those of these lines among them."""
         values = self._name_values
-        unknown = set(chain.from_iterable([line.names for line in lines])).difference(values)
+        unknown = {text for line in lines for text in line.names if text not in values}
+        values.update(zip(unknown, repeat(0.0)))
         long = [text for text in unknown if len(text) >= SHORTEST_SCORED_NAME]
-        values.update(dict.fromkeys(unknown, 0.0))
         values.update(zip(long, worths_of(self.name_scores(long)), strict=True))
         return values
 
@@ -278,7 +275,8 @@ class LogLineIndex:
         for text in texts:
             name = names[text]
             if name.seen_score is None:
-                name.seen_score = name.fixed + _rate_seen(self.weights.seen_name, name)
+                fixed = rate_name(self.weights.fixed_name, text, name.is_own)
+                name.seen_score = fixed + _rate_seen(self.weights.seen_name, name)
             source = name.source
             if source.score is None:
                 source.score = dot(of_reuse, _reuse_features(source))

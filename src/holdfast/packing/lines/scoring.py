@@ -5,12 +5,14 @@ else. Each name pays once, so that lines which say the same do not crowd out the
 too, and happens with a fold: a log that is read again evicts the same lines.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from holdfast.packing.lines.excerpts import ExcerptPrices
+from holdfast.events import KeptLines
+from holdfast.packing.lines.excerpts import ExcerptPrices, parse_ranges
 from holdfast.packing.lines.features import is_crowd, line_key, uncrowded_names
 from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex, by_source
 from holdfast.packing.lines.passages import PassageKey, PassageSource
@@ -39,7 +41,8 @@ class LineScores:
         """What each name is still worth: nothing once it is covered."""
         self._hide(self._name_values.keys() & covered)
         worths = zip(lines, worths_of(line_index.line_scores(lines)), strict=True)
-        self._quotes = [worth if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, worth in worths]
+        # Arrays, since a list has an object for each number.
+        self._quotes = array("d", (w if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, w in worths))
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:
@@ -47,14 +50,17 @@ class LineScores:
         names = sum(map(self._name_values.__getitem__, line.names))
         return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
 
-    def of_all(self) -> list[float]:
+    def of_all(self) -> "array[float]":
         """`of` every line, in one go."""
         value = self._name_values.__getitem__
-        sums = [sum(map(value, line.names)) for line in self._lines]
-        return [
-            (quote + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
-            for line, quote, names in zip(self._lines, self._quotes, sums, strict=True)
-        ]
+        sums = (sum(map(value, line.names)) for line in self._lines)
+        return array(
+            "d",
+            (
+                (quote + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
+                for line, quote, names in zip(self._lines, self._quotes, sums, strict=True)
+            ),
+        )
 
     def cover(self, line: IndexedLine) -> None:
         if not line.is_weak:
@@ -74,21 +80,26 @@ def line_limit(window: int) -> int:
     return max(window // TOKENS_A_LINE, FEWEST)
 
 
-def evict_lines(line_index: LogLineIndex, most: int, *, only_appended: bool = True) -> None:
+def evict_lines(
+    line_index: LogLineIndex, most: int, kept: Iterable[KeptLines] = (), *, only_appended: bool = True
+) -> None:
     """Let go of the worst lines where half as many again as `most` have come together; after a fold that chose all
-    lines again, where twice as many have. Half of `most` stay at least besides those that notes show."""
-    lines, kept = line_index.lines, line_index.kept
+    lines again, where twice as many have. Lines that notes keep stay, whatever they are worth, and half of `most`
+    besides."""
+    lines = line_index.lines
     if len(lines) <= (most + most // 2 if only_appended else 2 * most):
         return
+    values = LineScores(line_index, lines).of_all()
+    numbers_kept = {(one.step, one.call, one.part): frozenset(parse_ranges(one.lines)) for one in kept}
     is_shown = [
         line.number in numbers
         for source, group in by_source(lines)
-        for numbers in (kept.get(source.place, ()),)
+        for numbers in (numbers_kept.get(source.place, ()),)
         for line in group
     ]
     shown = [at for at, is_one in enumerate(is_shown) if is_one]
     others = [at for at, is_one in enumerate(is_shown) if not is_one]
-    others.sort(key=LineScores(line_index, lines).of_all().__getitem__, reverse=True)
+    others.sort(key=values.__getitem__, reverse=True)
     kept_others = others[: max(most - len(shown), most // 2)]
     line_index.remember([lines[at] for at in sorted(shown + kept_others)])
 

@@ -4,6 +4,7 @@ Rule: a worth is the exponential of a weighted sum: how many later actions will 
 by its share of the action. Learned weights ship with the package; they are data with a version, never code.
 """
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
@@ -65,13 +66,13 @@ def worth_of(score: float) -> float:
     return exp(min(score, LARGEST_SCORE))
 
 
-def worths_of(scores: Iterable[float]) -> list[float]:
+def worths_of(scores: Iterable[float]) -> "array[float]":
     """The worth of each; a fold asks for those of every line and name of a log."""
-    listed = list(scores)
+    listed = array("d", scores)
     try:
-        return [*map(exp, listed)]
+        return array("d", map(exp, listed))
     except OverflowError:
-        return [*map(worth_of, listed)]
+        return array("d", map(worth_of, listed))
 
 
 def dot(weights: Sequence[float], values: Sequence[float]) -> float:
