@@ -211,7 +211,7 @@ class Window:
         if self._lines is not None:
             kept = (lines for note, _ in self._body.notes.values() for lines in note.kept)
             most = line_limit(self.profile.window)
-            evict_lines(self._lines, most, kept, only_appended=only_appended)
+            evict_lines(self._lines, most, kept)
         self._refused = 0
         self._fresh = False
         self._view = None

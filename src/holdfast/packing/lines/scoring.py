@@ -80,14 +80,11 @@ def line_limit(window: int) -> int:
     return max(window // TOKENS_A_LINE, FEWEST)
 
 
-def evict_lines(
-    line_index: LogLineIndex, most: int, kept: Iterable[KeptLines] = (), *, only_appended: bool = True
-) -> None:
-    """Let go of the worst lines where half as many again as `most` have come together; after a fold that chose all
-    lines again, where twice as many have. Lines that notes keep stay, whatever they are worth, and half of `most`
-    besides."""
+def evict_lines(line_index: LogLineIndex, most: int, kept: Iterable[KeptLines] = ()) -> None:
+    """Let go of the worst lines where half as many again as `most` have come together. Lines that notes keep stay,
+    whatever they are worth, and half of `most` besides."""
     lines = line_index.lines
-    if len(lines) <= (most + most // 2 if only_appended else 2 * most):
+    if len(lines) <= most + most // 2:
         return
     values = LineScores(line_index, lines).of_all()
     numbers_kept = {(one.step, one.call, one.part): frozenset(parse_ranges(one.lines)) for one in kept}
