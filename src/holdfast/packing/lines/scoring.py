@@ -81,10 +81,10 @@ def line_limit(window: int) -> int:
 
 
 def evict_lines(line_index: LogLineIndex, most: int, kept: Iterable[KeptLines] = ()) -> None:
-    """Let go of the worst lines where half as many again as `most` have come together. Lines that notes keep stay,
+    """Let go of the worst lines where a quarter as many again as `most` have come together. Lines that notes keep stay,
     whatever they are worth, and half of `most` besides."""
     lines = line_index.lines
-    if len(lines) <= most + most // 2:
+    if len(lines) <= most + most // 4:
         return
     values = LineScores(line_index, lines).of_all()
     numbers_kept = {(one.step, one.call, one.part): frozenset(parse_ranges(one.lines)) for one in kept}
