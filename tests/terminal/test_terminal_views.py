@@ -1,9 +1,12 @@
 """What is painted, as functions of values: status, todos, diffs, cards, plain text; and a long session."""
 
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from textual._styles_cache import StylesCache
 
 from holdfast.events import AssistantReplied, LogStarted, ToolReturned
 from holdfast.messages import Text, ToolCall
@@ -179,6 +182,23 @@ def test_a_long_session_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path)
             transcript.add(UserPiece("meanwhile"))
             await pilot.pause()
             assert len(transcript.children) == before + 1, "nothing goes while somebody looks back"
+
+    driven(work())
+
+
+def test_what_was_painted_of_removed_pieces_leaves_memory(tmp_path):
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            for n in range(4 * MOST_WIDGETS):
+                terminal.app.transcript.add(UserPiece(f"piece {n}"))
+                await pilot.pause()
+            await terminal.until(pilot, lambda: f"piece {4 * MOST_WIDGETS - 1}" in terminal.text())
+            gc.collect()
+            painted = [one for one in gc.get_objects() if isinstance(one, StylesCache)]
+            assert len(painted) <= len([*terminal.app.screen.walk_children()]) + MOST_WIDGETS - KEPT
 
     driven(work())
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual._styles_cache import StylesCache
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.message import Message
@@ -154,6 +155,8 @@ class TranscriptView(VerticalScroll):
             return
         self._first = first
         self.remove_children([entry for piece in going if (entry := self._entries.pop(id(piece), None))])
+        # Or what was painted of a thousand removed widgets would stay in memory (Textualize/textual, issue 6665).
+        StylesCache.get_inner_outer.cache_clear()
 
     def _repaint(self) -> None:
         began, worked = time.monotonic(), time.thread_time()
