@@ -15,9 +15,9 @@ from textual.message import Message
 from holdfast.terminal.interface import CallCard, Piece
 from holdfast.terminal.piece_widgets import WIDGETS, AnyPieceWidget, CardWidget, PieceWidget
 
-MOST_WIDGETS = 36
+MOST_WIDGETS = 40
 """Widgets at which the oldest are removed, down to `KEPT`."""
-KEPT = 20
+KEPT = 24
 STRIDE = 30
 """Pieces that come back when somebody scrolls up to the first widget."""
 PAUSE = 0.08
