@@ -102,6 +102,20 @@ def test_the_prompt_is_written_in_an_editor(tmp_path):
         assert screen.code == 0
 
 
+def test_an_editor_that_fails_gives_the_screen_and_the_prompt_back(tmp_path):
+    repository(tmp_path)
+    with terminal(tmp_path, sys.executable, PROCESS, tmp_path, "none", EDITOR="false", VISUAL="") as screen:
+        screen.shows("ask mode")
+        screen.type("Mend it")
+        screen.press("C-g")
+        screen.shows("`false` ended with code 1; the prompt is as it was", "› Mend it", "ask mode")
+        screen.type(" and test it")
+        screen.press("Enter")
+        screen.shows("▎ Mend it and test it", "Yes.")
+        screen.press("C-d")
+        assert screen.code == 0
+
+
 @pytest.mark.slow
 def test_a_command_of_ones_own_and_a_way_back_on_a_large_terminal(tmp_path):
     repository(tmp_path)

@@ -345,7 +345,10 @@ class AgentApp(App[int]):
         try:
             command = editor_command(os.environ)
             with self.suspend():
-                text = await asyncio.to_thread(edit_text, self.prompt.whole, command)
+                # Waited for and not awaited: after an exception in here Textual does not bring the screen back.
+                editing = asyncio.create_task(asyncio.to_thread(edit_text, self.prompt.whole, command))
+                await asyncio.wait([editing])
+            text = editing.result()
         except (HoldfastError, OSError, SuspendNotSupported) as error:
             self.add(NotePiece(str(error), "warning"))
             return
