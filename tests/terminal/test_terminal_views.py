@@ -10,6 +10,7 @@ from textual._styles_cache import StylesCache
 
 from holdfast.events import AssistantReplied, LogStarted, ToolReturned
 from holdfast.messages import Text, ToolCall
+from holdfast.terminal.candidates import Candidate
 from holdfast.terminal.cards import describe_call, diff_rows, diff_totals, render_card, render_diff
 from holdfast.terminal.event_view import earlier_pieces
 from holdfast.terminal.interface import CallCard, ReplyPiece, StatusFigures, TodoLine, UserPiece
@@ -17,7 +18,7 @@ from holdfast.terminal.piece_widgets import render_markdown
 from holdfast.terminal.safe_text import sanitize, truncate
 from holdfast.terminal.status_line import current_branch, format_tokens
 from holdfast.terminal.transcript_view import KEPT, MOST_WIDGETS
-from holdfast.terminal.widgets import render_status, render_todos
+from holdfast.terminal.widgets import SuggestionList, render_status, render_todos
 from support.logs import chained
 from support.terminal_session import Terminal, driven
 
@@ -122,6 +123,22 @@ def test_a_card_is_short_until_it_is_opened():
         "  │ 8",
     ]
     assert "  │ 4\n" in render_card(card, 60, is_open=True).plain
+
+
+def test_a_change_between_a_layout_and_the_next_is_measured_too(tmp_path):
+    terminal = Terminal(tmp_path, "Yes.")
+
+    async def work():
+        async with terminal.app.run_test(size=(60, 20)) as pilot:
+            await terminal.ready(pilot)
+            suggestions = terminal.app.query_one(SuggestionList)
+            suggestions.offer([Candidate("/mode")])
+            terminal.app.screen._refresh_layout()
+            suggestions.offer([Candidate("/mode"), Candidate("/model"), Candidate("/more")])
+            await pilot.pause()
+            assert suggestions.size.height == 3
+
+    driven(work())
 
 
 @pytest.mark.parametrize(

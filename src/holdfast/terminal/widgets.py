@@ -37,6 +37,8 @@ class ResponsiveWidget(Widget):
             self.refresh()
         else:
             self.clear_cached_dimensions()
+            # What a layout found since a change that Textual has not heard of yet; it would not be measured again.
+            self._box_model_cache.clear()
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
