@@ -125,6 +125,13 @@ def test_a_card_is_short_until_it_is_opened():
     assert "  │ 4\n" in render_card(card, 60, is_open=True).plain
 
 
+def test_rows_of_an_open_card_begin_below_each_other():
+    printed = f"Exit code: 0\n{'word ' * 20}\n{'x' * 90}\n{'宽' * 30}"
+    _, *rows = render_card(CallCard("Bash", "make", "done", "", printed), 40, is_open=True).plain.split("\n")
+    assert all(row.startswith("  │ ") and cell_len(row) <= 40 for row in rows)
+    assert "".join(row[4:] for row in rows).replace(" ", "") == printed.replace(" ", "").replace("\n", "")
+
+
 def test_a_change_between_a_layout_and_the_next_is_measured_too(tmp_path):
     terminal = Terminal(tmp_path, "Yes.")
 

@@ -137,8 +137,14 @@ def render_card(card: CallCard, width: int, *, is_open: bool) -> Content:
         return Content("\n").join(lines)
     body = _opened(card) if is_open else _short(card, 3 * width)
     if body is not None and body.plain:
-        lines += [Content.assemble(("  │ ", "dim"), line) for line in body.split("\n")]
+        rows = (row for line in body.split("\n") for row in _wrap(line, max(1, width - 4)))
+        lines += [Content.assemble(("  │ ", "dim"), row) for row in rows]
     return Content("\n").join(lines)
+
+
+def _wrap(line: Content, width: int) -> list[Content]:
+    # Most lines fit, and to find that out is far cheaper than to wrap.
+    return line.wrap(width) if line.cell_length > width else [line]
 
 
 def format_seconds(seconds: float) -> str:
