@@ -454,7 +454,7 @@ def test_a_tool_that_runs_is_ended_by_escape(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (40, 16), (120, 50)], ids=["80x24", "40x16", "120x50"])
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (40, 16), (120, 50)], ids=str)
 def test_keys_and_status_stay_on_the_screen_however_small_and_long_the_diff(tmp_path, size):
     text = "".join(f"line {n} of a file that is rather long\n" for n in range(300))
     terminal = Terminal(tmp_path, [call("Write", path="long.txt", content=text)], "Done.")
@@ -475,6 +475,33 @@ def test_keys_and_status_stay_on_the_screen_however_small_and_long_the_diff(tmp_
 
     driven(work())
     assert (terminal.root / "long.txt").read_text() == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 50)], ids=str)
+def test_all_of_a_long_command_can_be_read_before_it_is_allowed(tmp_path, size):
+    command = "; ".join(f"touch file-{n}" for n in range(300))
+    terminal = Terminal(tmp_path, [call("Bash", command=command)], "Done.")
+
+    async def work():
+        async with terminal.app.run_test(size=size) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Run it")
+            await terminal.until(pilot, lambda: "the rest" in terminal.text())
+            screen = terminal.text()
+            assert "$ touch file-0; " in screen
+            assert "file-299" not in screen
+            assert screen.index("y  yes, this once") < screen.index("n  no, and say why")
+            assert " ask " in screen.split("\n")[-1], "the status line is the last"
+            await pilot.press(*["pagedown"] * 40)
+            await terminal.until(pilot, lambda: "file-299" in terminal.text())
+            await pilot.press("n")
+            await terminal.until(pilot, lambda: "Why not?" in terminal.text())
+            assert " ask " in terminal.text().split("\n")[-1]
+            await pilot.press("escape", "escape")
+            await terminal.idle(pilot)
+
+    driven(work())
 
 
 def test_a_key_that_is_not_offered_is_no_answer(tmp_path):
@@ -575,6 +602,31 @@ def test_questions_are_answered_by_number_mark_and_own_words(tmp_path):
     assert "Answer: red; green" in text
     assert '"blue"' in text
     assert "No answer" in text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 50)], ids=str)
+def test_keys_and_the_chosen_option_stay_on_the_screen_however_long_the_question(tmp_path, size):
+    options = [{"label": f"label {n}", "description": "about this " * 20} for n in range(6)]
+    asked = call("AskUser", questions=[{"question": f"Which {'word ' * 190}of all?", "options": options}])
+    terminal = Terminal(tmp_path, [asked], "Good.")
+
+    async def work():
+        async with terminal.app.run_test(size=size) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Ask me")
+            await terminal.until(pilot, lambda: "s no answer" in terminal.text())
+            await terminal.until(pilot, lambda: "› 1 label 0" in terminal.text())
+            assert "Which word" in terminal.text()
+            assert " ask " in terminal.text().split("\n")[-1], "the status line is the last"
+            await pilot.press("up")
+            await terminal.until(pilot, lambda: "› 6 label 5" in terminal.text())
+            await pilot.press(*["pagedown"] * 20)
+            await terminal.until(pilot, lambda: "of all?" in terminal.text())
+            await pilot.press("enter")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert "Answer: label 5" in joined_text(terminal.events(ToolReturned)[0].parts)
 
 
 def test_tool_output_is_data_and_not_markup_or_escapes(tmp_path):

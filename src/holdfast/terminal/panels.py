@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.widgets import Input, Static
 
@@ -27,16 +28,17 @@ from holdfast.terminal.interface import (
     ChoiceQuestion,
     KeptIn,
 )
-from holdfast.terminal.safe_text import one_line, sanitize
+from holdfast.terminal.safe_text import one_line, sanitize, truncate
 
 T = TypeVar("T", ApprovalDecision, ChoiceAnswer)
 
 GRACE = 0.6
 """Seconds in which a key still belongs to what was being typed."""
+LONGEST_SCOPE = 48
 MOST_ROWS = 400
 """Lines of a change that are shown at first."""
-RESERVED_ROWS = {"-tiny": 11, "-short": 15, "-tall": 25}
-"""Rows that a diff leaves for the rest, by the height of the screen: keys and status, on more rows
+RESERVED_ROWS = {"-tiny": 9, "-short": 15, "-tall": 25}
+"""Rows that a change or a question leaves for the rest, by the height of the screen: keys and status, on more rows
 prompt and the end of the session, on many also todos."""
 
 
@@ -45,6 +47,10 @@ class StrayKey(Message):
     """A key that was pressed too early to be an answer."""
 
     character: str
+
+
+def reserved_rows(screen: DOMNode) -> int:
+    return next((rows for name, rows in RESERVED_ROWS.items() if screen.has_class(name)), 0)
 
 
 class AskingPanel(Vertical, Generic[T]):
@@ -73,15 +79,20 @@ class AskingPanel(Vertical, Generic[T]):
         return not self._line.display
 
     def action_write(self) -> None:
-        self._line.display = True
+        self._show_line(is_open=True)
         self._line.focus()
 
     def close_input(self) -> bool:
         """Close the line for words; whether it was open."""
         if is_open := self._line.display:
-            self._line.display = False
+            self._show_line(is_open=False)
             self.focus()
         return is_open
+
+    def _show_line(self, *, is_open: bool) -> None:
+        # Instead of the keys, which are no answers then: a small screen has no room for both.
+        self._line.display = is_open
+        self.query_one("#keys").display = not is_open
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -122,7 +133,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
     def compose(self) -> ComposeResult:
         asked = self._approval
         yield Static(_reason(asked), id="reason", markup=False)
-        if asked.diff or asked.trouble:
+        if asked.diff or asked.trouble or asked.name == "Bash":
             with VerticalScroll(id="change", can_focus=False):
                 yield Static(_change(asked, MOST_ROWS), markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
@@ -134,10 +145,14 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         self._until = time.monotonic() + self._grace
 
     def on_resize(self) -> None:
-        """The keys stay on the screen, however long the diff is."""
+        """The keys stay on the screen, however long the change or the command is."""
         for change in self.query("#change"):
-            taken = next((rows for name, rows in RESERVED_ROWS.items() if self.screen.has_class(name)), 0)
-            change.styles.max_height = max(3, self.screen.size.height - taken)
+            change.styles.max_height = max(3, self.screen.size.height - reserved_rows(self.screen))
+            self.call_after_refresh(self._tell_more)
+
+    def _tell_more(self) -> None:
+        is_more = any(change.max_scroll_y for change in self.query("#change"))
+        self.border_subtitle = "↑↓ shows the rest" if is_more else ""
 
     async def _on_key(self, event: events.Key) -> None:
         if time.monotonic() < self._until and event.is_printable and event.character:
@@ -185,6 +200,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         """Show the whole change."""
         for change in self.query("#change Static").results(Static):
             change.update(_change(self._approval))
+            self.call_after_refresh(self._tell_more)
 
     def action_scroll_diff(self, by: int) -> None:
         for change in self.query("#change"):
@@ -200,13 +216,13 @@ def _reason(asked: ApprovalRequest) -> Content:
     if asked.denied_before:
         why = "" if asked.denied_before == "-" else f": {one_line(asked.denied_before)}"
         lines.append(Content.styled(f"You denied the same before{why}.", "$warning"))
-    if asked.name == "Bash":
-        lines.insert(0, Content.styled(f"$ {sanitize(asked.about)}", "bold"))
     return Content("\n").join(lines)
 
 
 def _change(asked: ApprovalRequest, most: int = 0) -> Content:
-    """What would change; with `most`, the first rows of it and the key that opens the rest."""
+    """What would change or run; with `most`, the first rows of it and the key that opens the rest."""
+    if asked.name == "Bash":
+        return Content.styled(f"$ {sanitize(asked.about)}", "bold")
     if asked.trouble:
         return Content.styled(sanitize(asked.trouble), "$warning")
     if not is_diff(asked.diff):
@@ -218,7 +234,9 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
 
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
-    lines = [("y", "yes, this once"), ("a", f"yes, in this session: {one_line(asked.session_scope)}")]
+    # The command of which this is the beginning is shown above.
+    scope = truncate(one_line(asked.session_scope), LONGEST_SCOPE)
+    lines = [("y", "yes, this once"), ("a", f"yes, in this session: {scope}")]
     if asked.offered_rules:
         lines.append(("p", f"yes, {'always' if asked.places else 'in this session'}: {_rules(asked)}"))
     lines.append(("n", "no, and say why"))
@@ -249,6 +267,8 @@ class QuestionPanel(AskingPanel[ChoiceAnswer]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False),
         Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "scroll_question(-3)", show=False),
+        Binding("pagedown", "scroll_question(3)", show=False),
         Binding("space", "mark", show=False),
         Binding("enter", "take", show=False),
         Binding("o", "write", show=False),
@@ -265,8 +285,11 @@ class QuestionPanel(AskingPanel[ChoiceAnswer]):
         choice = self._choice
         mark = "Space marks · " if choice.multiple else ""
         keys = f"1-{len(choice.options)} or Enter chooses · {mark}o own words · s no answer"
-        yield Static(Content.styled(sanitize(choice.question), "bold"), markup=False)
-        yield Static(self._options(), id="options", markup=False)
+        with VerticalScroll(id="asked", can_focus=False):
+            yield Static(Content.styled(sanitize(choice.question), "bold"), markup=False)
+        with VerticalScroll(id="options", can_focus=False):
+            for n in range(len(choice.options)):
+                yield Static(self._option(n), markup=False)
         yield Static(Content.styled(keys, "dim"), id="keys", markup=False)
         yield Input(placeholder="In your own words. Enter sends, Esc goes back.", id="words")
 
@@ -299,17 +322,32 @@ class QuestionPanel(AskingPanel[ChoiceAnswer]):
     def in_words(self, words: str) -> ChoiceAnswer:
         return ChoiceAnswer(tuple(self._choice.options[n][0] for n in sorted(self._marked)), words)
 
-    def _show(self) -> None:
-        self.query_one("#options", Static).update(self._options())
+    def action_scroll_question(self, by: int) -> None:
+        self.query_one("#asked").scroll_relative(y=by, animate=False)
 
-    def _options(self) -> Content:
-        lines = []
-        for n, (label, about) in enumerate(self._choice.options):
-            box = ("[x] " if n in self._marked else "[ ] ") if self._choice.multiple else ""
-            sign, style = ("› ", "reverse") if n == self._at else ("  ", "")
-            told = f"  {one_line(about)}" if about else ""
-            lines.append(Content.assemble(sign, (f"{n + 1} {box}{one_line(label)}", style), (told, "dim")))
-        return Content("\n").join(lines)
+    def on_resize(self) -> None:
+        """The keys and the chosen option stay on the screen, however long question and options are."""
+        asked, options = self.query_one("#asked"), self.query_one("#options")
+        # A question has fewer keys than an approval, and gives no reason.
+        room = max(4, self.screen.size.height - reserved_rows(self.screen) + 3)
+        least = min(room // 2, len(self._choice.options))
+        asked.styles.max_height = room - least
+        options.styles.max_height = room - min(asked.virtual_size.height, room - least)
+        self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        shown = self.query("#options Static").results(Static)
+        for n, option in enumerate(shown):
+            option.update(self._option(n))
+            if n == self._at:
+                option.scroll_visible(animate=False)
+
+    def _option(self, n: int) -> Content:
+        label, about = self._choice.options[n]
+        box = ("[x] " if n in self._marked else "[ ] ") if self._choice.multiple else ""
+        sign, style = ("› ", "reverse") if n == self._at else ("  ", "")
+        told = f"  {one_line(about)}" if about else ""
+        return Content.assemble(sign, (f"{n + 1} {box}{one_line(label)}", style), (told, "dim"))
 
 
 class PanelArea(Vertical):

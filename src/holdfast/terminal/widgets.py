@@ -55,8 +55,7 @@ class ResponsiveWidget(Widget):
 
 class ActivityLine(ResponsiveWidget):
     def __init__(self, tick: Callable[[], None]) -> None:
-        super().__init__(id="activity")
-        self.display = False
+        super().__init__(id="activity", classes="-idle")
         self._tick = tick
         self._timer: Timer | None = None
         self._since = 0.0
@@ -69,12 +68,12 @@ class ActivityLine(ResponsiveWidget):
         if self._timer is None:
             self._since = time.monotonic()
             self._timer = self.set_interval(1.0, self._go_on)
-        self.display = True
+        self.remove_class("-idle")
         self.changed()
 
     def end(self) -> float:
         """Show nothing; how many seconds something went on."""
-        self.display = False
+        self.add_class("-idle")
         if self._timer is None:
             return 0.0
         self._timer.stop()
