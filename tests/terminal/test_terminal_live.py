@@ -117,3 +117,15 @@ def test_jobs_give_way_on_a_narrow_status_line():
     figures = StatusFigures(model="m", mode="ask", jobs=2, dollars=0.5)
     assert ("jobs", "2 jobs") in status_parts(figures, 40)
     assert "jobs" not in dict(status_parts(figures, 14))
+
+
+def test_what_is_left_out_of_the_status_line_makes_room_for_longer_words():
+    figures = StatusFigures(
+        model="anthropic/claude-opus-5-5", branch="master", mode="auto", effort="medium", jobs=1, cached=0.8,
+        used=8_000, trigger=190_000, window=200_000, dollars=0.5,
+    )  # fmt: skip
+    assert dict(status_parts(figures, 76))["model"] == "claude-opus-5-5"
+    for width in range(10, 150):
+        shown = dict(status_parts(figures, width))
+        assert len(" · ".join(shown.values())) <= max(width, len("auto · 4% · $0.50"))
+        assert width < 30 or "jobs" in shown

@@ -4,6 +4,7 @@ Rule: what matters most stays longest. In a narrow terminal the rest is shortene
 is never cut. Nothing that draws is loaded for it, and no process is started for the branch.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -33,7 +34,7 @@ def _head(git: Path) -> str:
 
 
 BETWEEN = " · "
-_ORDER = "context effort model mode model branch effort branch model cache branch model jobs context"
+_ORDER = "context effort model mode model branch effort branch cache model branch model context jobs"
 """The order in which parts take their next shorter form until the line fits."""
 
 
@@ -61,12 +62,24 @@ def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
         "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],
         "cost": [f"{cost}+" if is_more else cost],
     }
+    shown = {name: forms[0] for name, forms in words.items()}
+    taken: list[tuple[str, str]] = []
     for part in _ORDER.split():
-        shown = [cell_len(forms[0]) for forms in words.values() if forms[0]]
-        if sum(shown) + len(BETWEEN) * (len(shown) - 1) <= width:
+        if _fits(shown, width):
             break
+        taken.append((part, shown[part]))
         words[part] = words[part][1:] or words[part]
-    return [(name, forms[0]) for name, forms in words.items() if forms[0]]
+        shown[part] = words[part][0]
+    # What was shortened before something larger was left out may have room again.
+    for part, longer in reversed(taken):
+        if _fits(shown | {part: longer}, width):
+            shown[part] = longer
+    return [(name, text) for name, text in shown.items() if text]
+
+
+def _fits(shown: Mapping[str, str], width: int) -> bool:
+    cells = [cell_len(text) for text in shown.values() if text]
+    return sum(cells) + len(BETWEEN) * (len(cells) - 1) <= width
 
 
 def format_tokens(number: int) -> str:
