@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.outcomes import MenuItem
+from holdfast.agents.outcomes import Menu, MenuItem
 from holdfast.terminal.interface import NotePiece, UserPiece
-from holdfast.terminal.picker import Picker, match_items
+from holdfast.terminal.picker import MenuRows, Picker, match_items
 from support.terminal_session import Terminal, call, driven
 
 READ = call("Read", "1", path="main.py")
@@ -42,6 +42,14 @@ def test_a_mode_is_picked_on_any_screen(tmp_path, size):
             assert "› Say what to do" in terminal.text()
 
     driven(work())
+
+
+def test_names_that_differ_at_their_end_are_whole_on_a_narrow_screen():
+    names = ("anthropic/claude-opus-5", "anthropic/claude-opus-5-5", "anthropic/claude-sonnet-5-5")
+    items = tuple(MenuItem(name, "1,000,000 tokens · $4 / $20", f"/model {name}") for name in names)
+    rows = MenuRows(Menu("model", items), lambda: None)
+    assert [rows._line(item, 36).plain[2:].strip() for item in items] == list(names)
+    assert "1,000,000 tokens" in rows._line(items[0], 50).plain
 
 
 def test_typing_narrows_and_escape_changes_nothing(tmp_path):

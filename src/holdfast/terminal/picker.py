@@ -23,6 +23,9 @@ from holdfast.terminal.widgets import ResponsiveWidget
 OTHER_ROWS = 8
 """Rows of the screen that are left for the rest: border, words, keys, status line, and some of the session."""
 LEAST_ROWS, MOST_ROWS = 3, 20
+WHOLE_LABEL = 34
+"""Cells of a label that are shown, whatever is left for the rest: names of models differ at their end."""
+LEAST_ABOUT = 8
 KEYS = "↑↓ moves · Enter chooses · Esc leaves · type to search"
 
 
@@ -93,13 +96,13 @@ class MenuRows(ResponsiveWidget):
         about = " · ".join(filter(None, ("now" if item.is_now else "", one_line(item.about))))
         rest = max((cell_len(one_line(one.about)) + 6 * one.is_now for one in self._menu.items), default=0)
         labels = max((cell_len(one_line(one.label)) for one in self._menu.items), default=0)
-        column = max(1, min(labels, max(width - rest - 4, width * 3 // 5)))
+        column = max(1, min(labels, max(width - rest - 4, width * 3 // 5, min(width - 2, WHOLE_LABEL))))
         label = truncate(one_line(item.label), column)
         room = width - column - 4
-        pad = " " * (column - cell_len(label) + 2)
+        pad = " " * (column - cell_len(label) + 2) if room >= LEAST_ABOUT else ""
         is_chosen = bool(self.items) and item is self.items[self._mark]
         sign, style = ("› ", "reverse") if is_chosen else ("  ", "")
-        told = truncate(about, room) if room >= 4 else ""
+        told = truncate(about, room) if room >= LEAST_ABOUT else ""
         return Content.assemble(sign, (label, style), pad, (told, "dim"))
 
 
