@@ -125,6 +125,13 @@ def test_a_card_is_short_until_it_is_opened():
     assert "  │ 4\n" in render_card(card, 60, is_open=True).plain
 
 
+def test_of_a_long_output_of_ones_own_command_the_end_is_shown():
+    printed = "\n".join(["Exit code: 1", *map(str, range(2, 101))])
+    shown = render_card(CallCard("!", "make", "failed", printed), 40, is_open=False).plain.split("\n")[1:]
+    lines = ["Exit code: 1", "2", "3", "4", "5", "… 70 more lines", *map(str, range(76, 101))]
+    assert shown == [f"  │ {line}" for line in lines]
+
+
 def test_rows_of_an_open_card_begin_below_each_other():
     printed = f"Exit code: 0\n{'word ' * 20}\n{'x' * 90}\n{'宽' * 30}"
     _, *rows = render_card(CallCard("Bash", "make", "done", "", printed), 40, is_open=True).plain.split("\n")

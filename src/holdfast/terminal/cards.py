@@ -86,8 +86,9 @@ MOST_DIFF = 14
 MOST_FULL = 2_000
 LONGEST = 200_000
 """Lines and characters that an open card shows; the rest is in the log, and the screen stays fast."""
-MOST_OWN = 30
-"""Lines of the output of a person's own command that are shown at first."""
+MOST_OWN, LAST_OWN = 30, 25
+"""Lines of the output of a person's own command that are shown at first, and how many of them are the last ones:
+a test run says there what failed."""
 TAIL = 4
 """Lines of a command's output that are shown at first."""
 LIVE_LINES = 5
@@ -178,8 +179,8 @@ def _short(card: CallCard, widest: int) -> Content | None:
         return render_diff(card.shown, MOST_DIFF)
     if card.name == "Task" and card.state == "done":
         return _report(card, widest)
-    most = MOST_OWN if card.name == OWN else MOST_SHORT
-    content = _first_lines(sanitize(card.shown).strip("\n").split("\n"), widest, most)
+    most, last = (MOST_OWN, LAST_OWN) if card.name == OWN else (MOST_SHORT, 0)
+    content = _first_lines(sanitize(card.shown).strip("\n").split("\n"), widest, most, last)
     if card.name == "Bash" and card.full:
         printed = sanitize(card.full[-4_000:]).rstrip("\n").split("\n")
         first = 0 if len(card.full) > 4_000 else 1
@@ -215,10 +216,13 @@ def _report(card: CallCard, widest: int) -> Content:
     return Content("\n").join([*_first_lines(lines, widest), used])
 
 
-def _first_lines(lines: Sequence[str], widest: int, most: int = MOST_SHORT) -> list[Content]:
-    shown = [Content(truncate(line, widest)) for line in lines[:most]]
+def _first_lines(lines: Sequence[str], widest: int, most: int = MOST_SHORT, last: int = 0) -> list[Content]:
+    """The first lines, and of more than `most` so many of the last."""
+    first = most - last if len(lines) > most else most
+    shown = [Content(truncate(line, widest)) for line in lines[:first]]
     if len(lines) > most:
         shown.append(Content.styled(f"… {counted(len(lines) - most, 'more line')}", "dim"))
+        shown += [Content(truncate(line, widest)) for line in lines[len(lines) - last :]]
     return shown
 
 
