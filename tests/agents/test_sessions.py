@@ -51,7 +51,7 @@ def test_sessions_are_listed_newest_first_with_their_first_words(setup):
     listed = rows(run(setup.open(log="now"), "/resume").text)
     assert [line.split("`")[1] for line in listed] == ["newer", "older"]
     assert "`Fix the parser, please. It breaks on tabs.`" in listed[1]
-    assert "| now | 2 |" in listed[1]
+    assert "| just now | 2 |" in listed[1]
 
 
 def test_only_sessions_of_this_folder_are_listed(setup):
@@ -177,8 +177,8 @@ def test_reading_a_session_counts_only_its_path(setup):
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (0, "now"),
-        (59, "now"),
+        (0, "just now"),
+        (59, "just now"),
         (61, "1 min"),
         (7_300, "2 h"),
         (90_000, "1 d"),

@@ -138,7 +138,7 @@ def age(at: float | None) -> str:
     if at is None:
         return "?"
     seconds = max(0.0, time.time() - at)
-    return next((f"{int(seconds // unit)} {name}" for unit, name in _AGES if seconds >= unit), "now")
+    return next((f"{int(seconds // unit)} {name}" for unit, name in _AGES if seconds >= unit), "just now")
 
 
 RESUME = SlashCommand("resume", "/resume [ID | WORDS]", "earlier sessions of this folder", _run, MORE)
