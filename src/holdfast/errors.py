@@ -68,7 +68,9 @@ def suggest(name: str, known: Iterable[str], *, lists: bool = False, prefix: str
     a last clause.
     """
     names = [*dict.fromkeys(known)]
-    near = [f"did you mean `{prefix}{match}`?" for match in get_close_matches(name, names, n=1, cutoff=NEAR)]
+    # Letters in the wrong order are the likeliest mistake.
+    found = sorted(get_close_matches(name, names, cutoff=NEAR), key=lambda one: sorted(one) != sorted(name))
+    near = [f"did you mean `{prefix}{match}`?" for match in found[:1]]
     shown = ", ".join(f"{prefix}{known}" for known in names[:MOST_NAMES])
     others = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     listed = [f"there are: {shown}{others}"] if lists or not near else []

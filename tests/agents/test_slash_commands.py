@@ -54,7 +54,9 @@ def test_help_of_one_command_says_more(setup):
     assert "`/rewind 3 both`" in run(setup.open(), "/help rewind").text
 
 
-@pytest.mark.parametrize(("typed", "near"), [("/contxt", "/context"), ("/rewnd 3", "/rewind")])
+@pytest.mark.parametrize(
+    ("typed", "near"), [("/contxt", "/context"), ("/rewnd 3", "/rewind"), ("/modle", "/model")]
+)
 def test_an_unknown_command_gets_the_nearest(setup, typed, near):
     with pytest.raises(InputError, match="there is no command") as error:
         run(setup.open(), typed)
