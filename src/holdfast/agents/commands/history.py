@@ -196,7 +196,7 @@ def _preview(coding: CodingSession, round_: RewindPoint, rounds: int) -> Command
         try:
             undo(coding.tool_state.files, coding.workspace, len(made), dry_run=True)
             edits = f"{counted(len(group_edits(made)), 'edit')} undone in {_names(made)}"
-            ways |= {"files": edits, "both": "both"}
+            ways |= {"files": edits, "both": "the session goes back, and the files too"}
         except ToolError as error:
             note = f"The edits made since in {_names(made)} cannot be undone: {error.message}."
     lines = {f"/rewind {round_.number} {what}": about for what, about in ways.items()}
