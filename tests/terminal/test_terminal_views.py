@@ -155,6 +155,25 @@ def test_a_change_between_a_layout_and_the_next_is_measured_too(tmp_path):
     driven(work())
 
 
+@pytest.mark.parametrize(("size", "rows"), [((40, 12), 4), ((80, 24), 8)], ids=str)
+def test_all_commands_can_be_reached_among_the_suggestions(tmp_path, size, rows):
+    terminal = Terminal(tmp_path, "Yes.")
+
+    async def work():
+        async with terminal.app.run_test(size=size) as pilot:
+            await terminal.ready(pilot)
+            await terminal.type(pilot, "/")
+            await terminal.until(pilot, lambda: "› /clear" in terminal.text())
+            assert terminal.app.query_one(SuggestionList).size.height == rows
+            assert " ask " in terminal.text().split("\n")[-1], "the status line is the last"
+            await pilot.press("up")
+            await terminal.until(pilot, lambda: "› /view" in terminal.text())
+            await pilot.press("enter")
+            assert terminal.app.prompt.text == "/view "
+
+    driven(work())
+
+
 @pytest.mark.parametrize(
     ("arguments", "about"),
     [

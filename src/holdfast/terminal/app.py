@@ -50,7 +50,7 @@ from holdfast.terminal.picker import Picker
 from holdfast.terminal.piece_widgets import PieceWidget
 from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
 from holdfast.terminal.transcript_view import TranscriptView
-from holdfast.terminal.widgets import ActivityLine, StatusBar, SuggestionList, TodoPanel
+from holdfast.terminal.widgets import SHORT, ActivityLine, StatusBar, SuggestionList, TodoPanel
 
 DOUBLE_PRESS_SECONDS = 2.0
 """Seconds within which a second Ctrl+C leaves, and a second Esc goes back."""
@@ -86,7 +86,7 @@ class AgentApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = "#prompt"
     TITLE = "holdfast"
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (SHORT, "-short"), (34, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "stop", show=False, priority=True),
         Binding("ctrl+d", "end_of_input", show=False, priority=True),

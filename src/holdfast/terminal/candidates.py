@@ -56,7 +56,7 @@ def match_commands(typed: str, commands: Sequence[Candidate]) -> list[Candidate]
     typed = typed.lower()
     begin = [one for one in commands if one.text[1:].lower().startswith(typed)]
     rest = [one for one in commands if one not in begin and typed in one.text.lower()]
-    return [*begin, *rest][:MOST_CANDIDATES]
+    return [*begin, *rest]
 
 
 def match_files(typed: str, paths: Iterable[str]) -> list[Candidate]:

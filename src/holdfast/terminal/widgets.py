@@ -159,6 +159,11 @@ def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
     return Content("\n").join(lines)
 
 
+MOST_SUGGESTIONS, LEAST_SUGGESTIONS = 8, 4
+SHORT = 20
+"""Rows of the screen from which on most suggestions are shown; with fewer, prompt and status line need the room."""
+
+
 class SuggestionList(ResponsiveWidget):
     def __init__(self) -> None:
         super().__init__(id="suggestions")
@@ -190,8 +195,11 @@ class SuggestionList(ResponsiveWidget):
     def content_at(self, width: int) -> Content:
         texts = [one_line(one.text) for one in self._candidates]
         column = min(max(map(cell_len, texts), default=0), width - 2)
+        rows = MOST_SUGGESTIONS if self.app.size.height >= SHORT else LEAST_SUGGESTIONS
+        first = max(0, self._place - rows + 1)
         lines = []
-        for n, (text, one) in enumerate(zip(texts, self._candidates, strict=True)):
+        for n, text in list(enumerate(texts))[first : first + rows]:
+            one = self._candidates[n]
             pad = " " * (column - cell_len(text) + 2)
             room = width - column - 6
             about = truncate(one_line(one.about), room) if one.about and room > 10 else ""
