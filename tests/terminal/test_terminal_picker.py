@@ -78,6 +78,34 @@ def test_typing_narrows_and_escape_changes_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_question_closes_the_picker_and_gets_the_keys(tmp_path):
+    waits = call("Bash", "1", command="until [ -e go ]; do sleep 0.02; done")
+    asked = call(
+        "AskUser", "2", questions=[{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]
+    )
+    terminal = Terminal(tmp_path, [waits], [asked], "Good.", mode="auto")
+
+    async def work():
+        async with terminal.app.run_test(size=(80, 24)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Go")
+            await terminal.until(pilot, lambda: "▸ Bash" in terminal.text())
+            await pilot.press("ctrl+r")
+            await picking(terminal, pilot)
+            (terminal.root / "go").touch()
+            await terminal.until(pilot, lambda: "s no answer" in terminal.text())
+            await terminal.until(pilot, lambda: not terminal.app.query(Picker))
+            await terminal.until(pilot, lambda: terminal.app.panels.panel.has_focus)
+            await pilot.press("2")
+            await terminal.idle(pilot)
+            assert terminal.app.prompt.has_focus
+            assert "› Say what to do" in terminal.text()
+            assert "│ b" in terminal.text()
+
+    driven(work())
+
+
+@pytest.mark.slow
 def test_a_round_and_what_of_it_are_picked_for_a_rewind(tmp_path):
     terminal = Terminal(tmp_path, "One.", [READ], [EDIT], "Two.", mode="auto")
 

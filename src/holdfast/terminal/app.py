@@ -213,10 +213,19 @@ class AgentApp(App[int]):
         self.exit(error.exit_code)
 
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision:
+        self._leave_picker()
         return await self.panels.approve(asked)
 
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]:
+        self._leave_picker()
         return await self.panels.choose(choices)
+
+    def _leave_picker(self) -> bool:
+        """Close the picker as Esc does; whether there was one. What is asked needs the room, and every key."""
+        for picker in self.query(Picker):
+            picker.action_give("")
+            return True
+        return False
 
     async def pick(self, menu: Menu) -> str:
         self.activity.end()
@@ -233,7 +242,7 @@ class AgentApp(App[int]):
             if self.panels.is_attached:
                 self.screen.remove_class("-picking")
                 await picker.remove()
-                self.prompt.focus()
+                (self.panels.panel or self.prompt).focus()
 
     # What the person does.
 
@@ -279,8 +288,7 @@ class AgentApp(App[int]):
             self._escaped = time.monotonic()
 
     def action_stop(self) -> None:
-        for picker in self.query(Picker):
-            picker.action_give("")
+        if self._leave_picker():
             return
         if (selected := self.screen.get_selected_text()) and not self.conversation.is_busy:
             self.copy_to_clipboard(selected)
