@@ -282,3 +282,16 @@ def test_what_is_typed_before_the_agent_is_loaded_is_said_then(tmp_path):
     assert said(terminal) == ["one", "two"]
     lines = (tmp_path / "store.db.prompts").read_text().splitlines()
     assert [json.loads(line) for line in lines] == ["one", "two"]
+
+
+def test_what_the_empty_prompt_says_is_cut_with_a_mark(tmp_path):
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test(size=(40, 12)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.until(pilot, lambda: "│› Say what to do · / commands · @…" in terminal.text())
+            await pilot.resize_terminal(80, 24)
+            await terminal.until(pilot, lambda: "Shift+Tab mode   " in terminal.text())
+
+    driven(work())

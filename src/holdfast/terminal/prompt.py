@@ -25,6 +25,7 @@ from holdfast.numbers import counted
 from holdfast.terminal.candidates import Candidate, CompletionQuery, find_query, format_mention
 from holdfast.terminal.first_frame import PLACEHOLDER
 from holdfast.terminal.pasted_path import pasted_picture
+from holdfast.terminal.safe_text import truncate
 from holdfast.terminal.widgets import SuggestionList
 
 MOST_HISTORY_LINES = 500
@@ -178,6 +179,9 @@ class Prompt(TextArea):
     def put(self, text: str) -> None:
         """Replace what is in the box; long text becomes a mark."""
         self._put(self._shortened(text))
+
+    def on_resize(self) -> None:
+        self.placeholder = truncate(PLACEHOLDER, self.size.width - 1)  # as in the first frame
 
     async def _on_key(self, event: events.Key) -> None:
         if self._takes(event.key):
