@@ -9,7 +9,10 @@ from holdfast.agents.model_requests import RequestSettings
 from holdfast.events import RecapSet
 from holdfast.messages import joined_text
 from holdfast.models.catalogue import ModelEntry
-from support.coding_sessions import CodingSetup, git, say
+from support.agent_runs import bodies, repository, says
+from support.agent_runs import run as run_process
+from support.coding_sessions import CodingSetup, git, run, say
+from support.provider_server import serving
 
 
 @pytest.fixture
@@ -58,3 +61,39 @@ def test_a_model_that_binds_its_thinking_is_told_once_beside_the_message(setup):
     told = [message for message in second.messages if "working folder: " in str(message)]
     assert len(told) == 1
     assert second.messages[: len(first.messages)] == first.messages, "nothing that it thought is lost"
+
+
+def test_it_is_told_in_one_place_however_much_the_model_thinks(setup):
+    entry = ModelEntry(name="test/a", thinking="effort", binds_thinking=True)
+    coding = setup.open("One.", "Two.", "Three.", request_settings=RequestSettings(entry=entry))
+    run(coding, "/effort off")
+    say(coding, "First")
+    run(coding, "/effort high")
+    (setup.root / "new.txt").write_text("new\n")
+    say(coding, "Second")
+    run(coding, "/effort off")
+    (setup.root / "new.txt").unlink()
+    say(coding, "Third")
+    first, second, third = map(environments, coding.agent.model.requests)
+    assert [len(first), len(second)] == [1, 1]
+    assert "1 untracked" in second[0]
+    assert "nothing changed" in third[-1]
+
+
+def environments(request):
+    texts = [joined_text(message.parts) for message in request.messages if hasattr(message, "parts")]
+    return [text for text in texts if "- working folder: " in text]
+
+
+def test_a_run_without_a_screen_is_told_what_changed_behind_what_is_cached(tmp_path):
+    root = repository(tmp_path)
+    with serving(says("One."), says("Two.")) as server:
+        assert run_process(root, server, "-p", "First").code == 0
+        git(root, "checkout", "-q", "-b", "topic")
+        assert run_process(root, server, "--continue", "-p", "Second").code == 0
+    first, second = bodies(server)
+    assert f"- working folder: {root}" in first["messages"][-1]["content"]
+    assert "- git: branch topic" in second["messages"][-1]["content"]
+    begin = first["messages"][:-1]
+    assert second["messages"][: len(begin)] == begin
+    assert second["tools"] == first["tools"]

@@ -16,7 +16,7 @@ from holdfast.messages import Text, ToolMessage, Usage
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.tokenizers import load_tokenizer
-from support.agent_runs import call, repository, says, work_bodies, working
+from support.agent_runs import call, last_content, repository, says, work_bodies, working
 from support.last_message import last_message
 from support.provider_server import Failure
 
@@ -102,7 +102,7 @@ def test_fifty_megabytes_of_output_take_no_more_room_than_others(root):
     with working(says(call("Bash", "b", command=prints)), says("Long.")) as server:
         done = run_prompt(root, server, "Print it.", mode="auto")
     assert done.outcome == "done"
-    result = work_bodies(server)[1]["messages"][-1]["content"]
+    result = last_content(work_bodies(server)[1])
     assert "Exit code: 0\n(The output has 1020410 lines, 50.0 MB." in result
     assert "the very end" in result
     assert len(result) < 16_000

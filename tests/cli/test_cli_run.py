@@ -13,7 +13,19 @@ from command_line import holdfast, process
 from holdfast.cli.event_output import describe_notice
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.models.model import RetryScheduled
-from support.agent_runs import Ran, bodies, call, environment, killed, repository, run, says, start, waited
+from support.agent_runs import (
+    Ran,
+    bodies,
+    call,
+    environment,
+    killed,
+    last_content,
+    repository,
+    run,
+    says,
+    start,
+    waited,
+)
 from support.provider_server import Failure, Pause, serving
 
 EDIT = call("Edit", "e", path="main.py", old_string="old", new_string="new")
@@ -112,7 +124,7 @@ def test_the_prompt_comes_from_a_pipe_and_data_beside_one(root):
         run(root, server, "-p", "Sum up.", data="ä @main.py\n".encode())
     alone, both = bodies(server)
     assert alone["messages"][1]["content"] == "Is it so?"
-    said = [message["content"] for message in both["messages"][1:]]
+    said = [message["content"] for message in both["messages"][1:-1]]
     assert "Sum up." in str(said)
     assert "<stdin>\nä @main.py\n\n</stdin>" in str(said).replace("\\n", "\n")
     assert "system-reminder" not in str(said), "an `@` in data mentions nothing"
@@ -133,7 +145,7 @@ def test_nobody_is_there_to_approve(root):
         done = here(server, "-p", "Print new.")
     assert done.out == "I may not.\n"
     assert "'old'" in (root / "main.py").read_text()
-    refused = bodies(server)[2]["messages"][-1]["content"]
+    refused = last_content(bodies(server)[2])
     assert "the rule `Edit(/main.py)` would allow it; nobody is there to approve it: it changes" in refused
 
 
@@ -154,7 +166,7 @@ def test_questions_are_answered_from_a_file(root, tmp_path):
     question = {"question": "Which database?", "options": [{"label": "Postgres"}, {"label": "SQLite"}]}
     with serving(says(call("AskUser", "q", questions=[question])), says("SQLite.")) as server:
         here(server, "-p", "Choose.", "--answers", str(tmp_path / "answers.toml"))
-    assert "Answer: SQLite" in bodies(server)[1]["messages"][-1]["content"]
+    assert "Answer: SQLite" in last_content(bodies(server)[1])
 
 
 @pytest.mark.parametrize(
@@ -216,9 +228,9 @@ def test_an_answer_that_fits_its_schema(root, schema):
         done = here(server, "-p", "List.", "--output-schema", schema)
     assert (done.code, json.loads(done.out)) == (0, {"routes": ["/"]})
     first, second, third = bodies(server)
-    assert "one JSON value" in first["messages"][-1]["content"]
-    assert "it is not JSON" in second["messages"][-1]["content"]
-    assert "'routes' is a required property" in third["messages"][-1]["content"]
+    assert "one JSON value" in last_content(first)
+    assert "it is not JSON" in last_content(second)
+    assert "'routes' is a required property" in last_content(third)
 
 
 def test_an_answer_that_never_fits_has_its_own_code(root, schema):

@@ -137,3 +137,14 @@ def work_bodies(server: ProviderServer) -> list[Any]:
 def bodies(server: ProviderServer) -> list[Any]:
     """The requests for replies that the server saw."""
     return [seen.json for seen in server.requests if seen.method == "POST"]
+
+
+def before_tail(messages: list[Any]) -> list[Any]:
+    """The messages without the last one if that is rebuilt for every request."""
+    last = messages[-1]
+    is_tail = last.get("role") == "user" and str(last["content"]).startswith("<system-reminder>")
+    return messages[:-1] if is_tail else messages
+
+
+def last_content(body: Any) -> Any:
+    return before_tail(body["messages"])[-1]["content"]

@@ -20,10 +20,9 @@ from msgspec.structs import replace
 from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
 from holdfast.agents.coding.environment import (
     KEY,
-    SECONDS,
-    describe_environment,
     environment_recap,
     environment_reminder,
+    look_around,
 )
 from holdfast.agents.coding.hooked_messages import HookedMessages
 from holdfast.agents.coding.model_search import search_web
@@ -85,7 +84,7 @@ class CodingSession:
         self._reminded: set[str] = set()
         """Folders whose rules the model was told since the last fold."""
         self._environment: tuple[str, ...] = ()
-        """What the model was last told about where it works."""
+        """What the model was last told beside a message about where it works."""
         self._visible: tuple[tuple[int, int], Visibility] | None = None
         self._stop_own = asyncio.Event()
         """Ends the command of the person that runs."""
@@ -128,19 +127,7 @@ class CodingSession:
 
     async def say(self, text: str, *attached: str, images: Sequence[Image] = ()) -> End:
         """What a person says, and the run that follows. What is `attached` is data: an `@` in it is no mention."""
-        lines = await self._new_environment()
-        is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
-        ended = take_ended_jobs(self.tool_state.shell)
-        reminders = [environment_reminder(lines)] if lines and is_bound else []
-        if blocked := await self.hear(text, *ended, *reminders, images=images, attached=attached):
-            # It is told with the next message.
-            self._environment = ()
-            self.agent.say("", *ended)
-            return blocked
-        if lines and not is_bound:
-            # After the message: a rewind to before it takes this back too.
-            self.session.record(environment_recap(lines))
-        return await self._run()
+        return await self.hear(text, images=images, attached=attached) or await self._run()
 
     async def continue_run(self) -> End:
         """Continue from the log as it is, with nothing more said."""
@@ -161,13 +148,31 @@ class CodingSession:
             await self._messages.all_heard()
 
     async def hear(
-        self, text: str, *reminders: str, images: Sequence[Image] = (), attached: Sequence[str] = ()
+        self, text: str, *, images: Sequence[Image] = (), attached: Sequence[str] = ()
     ) -> Stop | None:
-        """Take in what a person says, mentions resolved, unless a hook blocks it."""
-        blocked = await self._messages.hear(text, *reminders, images=images, attached=attached)
-        if blocked:
+        """Take in what a person says, mentions resolved, and what else the model should know with it, unless a hook
+        blocks it."""
+        lines = await look_around(Path(self.workspace.roots[0]))
+        recap = self.session.window.transcript.recaps.get(KEY)
+        recalled = recap.lines if recap else ()
+        is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
+        if lines == (self._environment if is_bound else recalled):
+            lines = ()
+        ended = take_ended_jobs(self.tool_state.shell)
+        reminders = [environment_reminder(lines)] if lines and is_bound else []
+        if blocked := await self._messages.hear(text, *ended, *reminders, images=images, attached=attached):
             self.effort_once = None
-        return blocked
+            # They are told with the next message.
+            self.agent.say("", *ended)
+            return blocked
+        # After the message: a rewind to before it takes this back too.
+        if lines and not is_bound:
+            self.session.record(environment_recap(lines))
+        elif is_bound and recalled:
+            self.session.record(environment_recap(()))
+        if is_bound:
+            self._environment = lines or self._environment
+        return None
 
     def add_message(self, text: str) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
@@ -192,20 +197,6 @@ class CodingSession:
         if self.agent.is_running:
             self.agent.interrupt()
         return self._messages.interrupt() or self.agent.is_running
-
-    async def _new_environment(self) -> tuple[str, ...]:
-        """What the model should be told about where it works; nothing if it knows."""
-        try:
-            # Off the event loop, and not for long: git may take its time in a large repository.
-            async with asyncio.timeout(SECONDS):
-                lines = await asyncio.to_thread(describe_environment, Path(self.workspace.roots[0]))
-        except TimeoutError:
-            return ()
-        told = self.session.window.transcript.recaps.get(KEY)
-        if lines == self._environment or (told is not None and told.lines == lines):
-            return ()
-        self._environment = lines
-        return lines
 
     def undo(self, count: int = 1) -> str:
         """Undo the last edits; returns a diff for the person. Raises `ToolError` if they cannot be undone."""
@@ -275,6 +266,7 @@ class CodingSession:
         match notice:
             case FoldMade():
                 self._reminded.clear()
+                self._environment = ()
             case CallFinished(call=call, result=result):
                 if not result.is_error:
                     self._remind_of_rules(str(call.arguments.get("path", "")))

@@ -4,6 +4,7 @@ Rule: it changes from day to day and from commit to commit, so it never stands b
 is recorded when a person speaks, and only if it changed.
 """
 
+import asyncio
 import datetime
 import platform
 from pathlib import Path
@@ -18,8 +19,17 @@ SECONDS = 3.0
 _STATUS = ("status", "--porcelain=v1", "--branch", "--ignore-submodules=all")
 
 
+async def look_around(root: Path) -> tuple[str, ...]:
+    """A line for each thing that the model should know; none where that takes too long."""
+    try:
+        # Off the event loop, and not for long: git may take its time in a large repository.
+        async with asyncio.timeout(SECONDS):
+            return await asyncio.to_thread(describe_environment, root)
+    except TimeoutError:
+        return ()
+
+
 def describe_environment(root: Path, today: datetime.date | None = None) -> tuple[str, ...]:
-    """A line for each thing that the model should know."""
     lines = [
         f"working folder: {root}",
         f"date: {today or datetime.datetime.now().astimezone().date()}",
