@@ -11,7 +11,7 @@ from holdfast.messages import joined_text
 from holdfast.models.catalogue import ModelEntry
 from support.agent_runs import bodies, repository, says
 from support.agent_runs import run as run_process
-from support.coding_sessions import CodingSetup, git, run, say
+from support.coding_sessions import CodingSetup, call, git, run, say
 from support.provider_server import serving
 
 
@@ -83,6 +83,14 @@ def test_it_is_told_in_one_place_however_much_the_model_thinks(setup):
 def environments(request):
     texts = [joined_text(message.parts) for message in request.messages if hasattr(message, "parts")]
     return [text for text in texts if "- working folder: " in text]
+
+
+def test_a_sub_agent_is_told_too(setup):
+    task = call("Task", "1", description="look", prompt="Look.")
+    coding = setup.open([task], "Seen.", "Done.")
+    say(coding, "Go.")
+    _, inner, _ = coding.agent.model.requests
+    assert "nothing changed" in str(environments(inner))
 
 
 def test_a_run_without_a_screen_is_told_what_changed_behind_what_is_cached(tmp_path):
