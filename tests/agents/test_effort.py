@@ -33,6 +33,14 @@ def test_the_recommended_level_is_sent_until_another_is_chosen(setup):
     assert "`high` (recommended)" in listed
 
 
+def test_where_thinking_cannot_be_turned_off_for_sure_it_is_said(setup):
+    for word, about in (("default", "may think all the same"), ("none", "does not think first")):
+        entry = ModelEntry(name="test/a", thinking="effort", thinking_off=word)
+        coding = setup.open(log=word, request_settings=RequestSettings(entry=entry))
+        assert about in run(coding, "/effort off").text
+        assert about in run(coding, "/effort").text
+
+
 def test_a_level_that_the_model_lacks_is_refused(setup):
     coding = setup.open(request_settings=RequestSettings(entry=ENTRY))
     with pytest.raises(InputError, match="has no level `hgh`") as error:

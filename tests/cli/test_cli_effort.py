@@ -50,6 +50,16 @@ def test_the_option_beats_the_variable_and_the_variable_the_configuration(tmp_pa
     assert ("has no level `high`: it thinks at `medium`" in done.err) is is_other
 
 
+@pytest.mark.parametrize(("off", "is_said"), [("", True), ('thinking_off = "disabled"\n', False)])
+def test_a_run_says_where_a_model_may_think_all_the_same(tmp_path, monkeypatch, off, is_said):
+    use_repository(tmp_path, monkeypatch, TABLE + off)
+    with serving(says("Hello.")) as server:
+        name = f"anthropic/levels@{server.url}"
+        done = holdfast("run", "--model", name, "--sandbox", "off", "-p", "Hi.", "--effort", "off")
+    assert ("how to turn off the thinking of `anthropic/levels` is not known" in done.err) is is_said
+    assert ("thinking" in bodies(server)[0]) is not is_said
+
+
 def test_what_is_no_level_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match="`default_effort` should be a level of thinking") as error:
         parse_effort("hihg", "holdfast.toml: `default_effort`")

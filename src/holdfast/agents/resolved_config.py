@@ -167,8 +167,11 @@ def configured_effort(config: Config, env: Mapping[str, str]) -> Effort | None:
 
 def _effort_notes(entry: ModelEntry, wanted: Effort | None) -> list[str]:
     """What to tell a person whose choice the model does not have."""
-    if wanted is None or not entry.name or entry.effort_for(wanted) == wanted:
+    if wanted is None or not entry.name:
         return []
+    if entry.effort_for(wanted) == wanted:
+        unknown = f"how to turn off the thinking of `{entry.name}` is not known, so it may think all the same"
+        return [unknown] if wanted == "off" and entry.levels and entry.may_think_when_off else []
     if not entry.levels:
         return [f"`{entry.name}` has no levels of thinking, so `{wanted}` changes nothing"]
     return [f"`{entry.name}` has no level `{wanted}`: it thinks at `{entry.effort_for(wanted)}`"]

@@ -147,6 +147,11 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
         above = self.efforts or (("high",) if self.thinking == "switch" else COMMON_EFFORTS)
         return above if self.always_thinks else ("off", *above)
 
+    @property
+    def may_think_when_off(self) -> bool:
+        """Whether nothing is sent for `off`, since how to turn its thinking off is not known."""
+        return self.thinking in ("adaptive", "effort") and self.thinking_off == "default"
+
     def effort_for(self, wanted: Effort | None) -> Effort:
         """The level that is sent where this one is wanted, None for the recommended one."""
         return nearest_effort(wanted or self.effort, self.levels) if self.levels else "off"

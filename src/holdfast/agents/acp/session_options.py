@@ -22,7 +22,7 @@ from holdfast.agents.acp.prompts import EditorPrompt
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.coding.own_commands import OwnCommands
 from holdfast.agents.commands import COMMANDS, listed_commands
-from holdfast.agents.commands.effort import ABOUT
+from holdfast.agents.commands.effort import describe_effort
 from holdfast.agents.commands.mode import MODES
 from holdfast.agents.commands.model import project_catalogue
 from holdfast.models.selection import models_with_address
@@ -48,7 +48,9 @@ def config_options(coding: CodingSession, env: Mapping[str, str]) -> list[Sessio
         _select(MODEL, "model", "Model", "The model that is asked", agent.model.name, models),
     ]
     if levels := agent.model_entry.levels:
-        choices = [_choice(level, level.capitalize(), ABOUT[level]) for level in levels]
+        choices = [
+            _choice(level, level.capitalize(), describe_effort(agent.model_entry, level)) for level in levels
+        ]
         about = "How much the model thinks before it replies"
         options.append(_select(EFFORT, "thought_level", "Effort", about, agent.effort, choices))
     return options

@@ -13,6 +13,7 @@ from holdfast.agents.outcomes import CommandAnswer, Menu, MenuItem
 from holdfast.agents.saved_defaults import save_default, split_save
 from holdfast.effort import Effort
 from holdfast.errors import InputError, suggest
+from holdfast.models.catalogue import ModelEntry
 
 ABOUT: dict[Effort, str] = {
     "off": "does not think first",
@@ -24,17 +25,23 @@ ABOUT: dict[Effort, str] = {
 }
 
 
+def describe_effort(entry: ModelEntry, level: Effort) -> str:
+    if level == "off" and entry.may_think_when_off:
+        return "asks for no thinking; it may think all the same"
+    return ABOUT[level]
+
+
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
-    agent = coding.agent
+    agent, entry = coding.agent, coding.agent.model_entry
     wanted, is_saved = split_save(argument)
     wanted = wanted or (agent.effort if is_saved else "")
-    levels = agent.model_entry.levels
+    levels = entry.levels
     if not levels:
         raise InputError(
             f"{code(agent.model.name)} has no levels of thinking", hint="`/model` switches to another model"
         )
     if not wanted:
-        rows = (f"{code(one)}{_marks(coding, one)}: {ABOUT[one]}" for one in levels)
+        rows = (f"{code(one)}{_marks(coding, one)}: {describe_effort(entry, one)}" for one in levels)
         listed = joined(
             bullets(rows),
             "`/effort LEVEL` changes it, and so does Ctrl+T. `--save` keeps it as your default.",
@@ -45,7 +52,8 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
             root = Path(coding.workspace.roots[0])
             saved = await save_default(root, "default_effort", level) if is_saved else ""
             agent.effort = level
-            return CommandAnswer(joined(f"Effort {code(level)}: {ABOUT[level]}.", saved), effort=level)
+            told = f"Effort {code(level)}: {describe_effort(entry, level)}."
+            return CommandAnswer(joined(told, saved), effort=level)
     raise InputError(
         f"{code(agent.model.name)} has no level {code(wanted)}", hint=suggest(wanted.lower(), levels)
     )
@@ -54,7 +62,7 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
 def _items(coding: CodingSession) -> Iterator[MenuItem]:
     entry = coding.agent.model_entry
     for level in entry.levels:
-        about = f"{ABOUT[level]}{' (recommended)' * (level == entry.effort)}"
+        about = f"{describe_effort(entry, level)}{' (recommended)' * (level == entry.effort)}"
         yield MenuItem(level, about, f"/effort {level}", level == coding.agent.effort)
 
 
