@@ -33,6 +33,25 @@ def test_the_recommended_level_is_sent_until_another_is_chosen(setup):
     assert "`high` (recommended)" in listed
 
 
+@pytest.mark.parametrize(
+    ("more", "sent"),
+    [
+        ({"thinking": "switch"}, "high"),
+        ({"thinking": "effort", "efforts": ("high", "max")}, "high"),
+        ({"thinking": "effort", "efforts": ("low", "high")}, "low"),
+        ({"thinking": "effort", "effort": "off"}, "off"),
+        ({"thinking": "no"}, "off"),
+    ],
+)
+def test_a_model_that_can_think_does_unless_it_is_told_not_to(setup, more, sent):
+    entry = ModelEntry(name="test/a", **more)
+    coding = setup.open("One.", "Two.", request_settings=RequestSettings(entry=entry))
+    say(coding, "Go.")
+    assert efforts_sent(coding) == [sent]
+    if entry.levels:
+        assert f"`{sent}` (now, recommended)" in run(coding, "/effort").text
+
+
 def test_where_thinking_cannot_be_turned_off_for_sure_it_is_said(setup):
     for word, about in (("default", "may think all the same"), ("none", "does not think first")):
         entry = ModelEntry(name="test/a", thinking="effort", thinking_off=word)

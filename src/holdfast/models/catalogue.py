@@ -154,7 +154,15 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
     def effort_for(self, wanted: Effort | None) -> Effort:
         """The level that is sent where this one is wanted, None for the recommended one."""
-        return nearest_effort(wanted or self.effort, self.levels) if self.levels else "off"
+        if not self.levels:
+            return "off"
+        return nearest_effort(wanted, self.levels) if wanted else self.recommended_effort
+
+    @property
+    def recommended_effort(self) -> Effort:
+        """Near the one that the provider recommends; not `off` just because there are no levels in between."""
+        above = [level for level in self.levels if level != "off"]
+        return nearest_effort(self.effort, above if above and self.effort != "off" else self.levels)
 
     def price_of(self, prompt: int) -> Price | None:
         return self.beyond if self.beyond and prompt > self.beyond.tokens else self.price

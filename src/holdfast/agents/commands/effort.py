@@ -62,13 +62,15 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
 def _items(coding: CodingSession) -> Iterator[MenuItem]:
     entry = coding.agent.model_entry
     for level in entry.levels:
-        about = f"{describe_effort(entry, level)}{' (recommended)' * (level == entry.effort)}"
+        about = f"{describe_effort(entry, level)}{' (recommended)' * (level == entry.recommended_effort)}"
         yield MenuItem(level, about, f"/effort {level}", level == coding.agent.effort)
 
 
 def _marks(coding: CodingSession, level: Effort) -> str:
     agent = coding.agent
-    marks = ["now"] * (level == agent.effort) + ["recommended"] * (level == agent.model_entry.effort)
+    marks = ["now"] * (level == agent.effort) + ["recommended"] * (
+        level == agent.model_entry.recommended_effort
+    )
     return f" ({', '.join(marks)})" if marks else ""
 
 
