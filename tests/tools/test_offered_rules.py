@@ -36,6 +36,8 @@ OUTER = [
         "git submodule foreach",
         "uv run --with a",
     ),
+    *("pnpm", "mise exec node@20 --", "mise x --", "mix cmd", "npm explore a --", "yarn workspace a exec"),
+    *("docker container run a", "cargo +nightly watch -s", "cmake -E env", "tox exec --"),
 ]
 
 
@@ -75,6 +77,10 @@ def granted(command, rules):
         ("timeout -k 5 60 pytest", "timeout -k 5 60 pytest"),
         ("time make test", "time make test:*"),
         ("make lint", "make lint:*"),
+        ("cargo +nightly test", "cargo +nightly test"),
+        ("cmake --build build", "cmake --build build"),
+        ("tox -e py312", "tox -e py312"),
+        ("pre-commit run --all-files", "pre-commit run --all-files"),
         ("make", "make"),
         ("make SHELL=x all", "make SHELL=x all"),
         ("docker compose up -d", "docker compose up:*"),

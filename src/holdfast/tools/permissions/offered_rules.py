@@ -92,18 +92,21 @@ def naming_words(words: Sequence[str]) -> int:
 
 
 def _sub_command_words(words: Sequence[str]) -> int:
-    if len(words) < 2 or words[1].startswith("-") or "=" in words[1]:
+    if len(words) < 2 or words[1].startswith(("-", "+")) or "=" in words[1]:
         return 0
     if " ".join(words[:2]) in _wide_commands():
         return 0
     if words[1] not in ("run", "exec", "compose"):
-        return 2
+        return 0 if _runs_others(words[1]) else 2
     if len(words) < 3 or words[2].startswith("-") or " ".join(words[1:3]) in ("compose run", "compose exec"):
         return 0
-    runs_any = ("interpreters", "passes_on", "timers", "package_runners", "may_run")
-    if any(_program(words[2]) in program_list(name) for name in runs_any):
-        return _behind(words, 2)
-    return 3
+    return _behind(words, 2) if _runs_others(words[2]) else 3
+
+
+def _runs_others(word: str) -> bool:
+    """Whether a word names a program that runs others: `pnpm node` and `pnpm exec node` are the same."""
+    lists = ("interpreters", "passes_on", "timers", "package_runners", "may_run")
+    return any(_program(word) in program_list(name) for name in lists)
 
 
 def _behind(words: Sequence[str], at: int) -> int:
