@@ -94,9 +94,9 @@ def naming_words(words: Sequence[str]) -> int:
 def _sub_command_words(words: Sequence[str]) -> int:
     if len(words) < 2 or words[1].startswith(("-", "+")) or "=" in words[1]:
         return 0
-    if " ".join(words[:2]) in _wide_commands():
+    if " ".join(words[:2]) in _joined_words("wide_subcommands"):
         return 0
-    if words[1] not in ("run", "exec", "compose"):
+    if not {words[0], words[1], " ".join(words[:2])} & _joined_words("groups"):
         return 0 if _runs_others(words[1]) else 2
     if len(words) < 3 or words[2].startswith("-") or " ".join(words[1:3]) in ("compose run", "compose exec"):
         return 0
@@ -133,6 +133,5 @@ def _program(word: str) -> str:
     return bare if bare in program_list("interpreters") else name
 
 
-def _wide_commands() -> frozenset[str]:
-    words = sorted(program_list("wide_subcommands"))
-    return frozenset(word.replace("+", " ") for word in words)
+def _joined_words(name: str) -> frozenset[str]:
+    return frozenset(word.replace("+", " ") for word in program_list(name))
