@@ -175,6 +175,14 @@ def test_the_parts_of_a_command_have_their_own_rules(command, rules):
     assert verdict == ("allow" if rules else "ask")
 
 
+def test_what_a_rule_covers_already_is_neither_the_reason_nor_offered_again():
+    permissions = Permissions().allowing("Bash(make test:*)")
+    call = ToolCall("c", "Bash", {"command": "make test -k && rm -rf build"})
+    asked = decide(call, "ask", permissions, CallContext(sandbox="holds"))
+    assert (asked.verdict, asked.reason) == ("ask", "`rm` is not known to only read")
+    assert (asked.part, asked.offered_rules) == ("rm -rf build", ("Bash(rm -rf build)",))
+
+
 def test_full_access_is_offered_for_the_very_command():
     assert rules_for("npm run build", "full") == ("Bash(npm run build) with full",)
     assert rules_for("cat a && make", "full") == ("Bash(cat a) with full", "Bash(make) with full")

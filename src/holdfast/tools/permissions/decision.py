@@ -89,6 +89,8 @@ def decide(
     decision = _decide(call, mode, permissions, context)
     if decision.verdict != "ask" or not (rules := rules_to_offer(call, context)):
         return decision
+    known = {rule.text for rule in permissions.commands.allow}
+    rules = tuple(rule for rule in rules if rule not in known)
     # Only rules that would help are offered: one that asks outranks one that allows.
     try:
         helped = _decide(call, mode, reduce(Permissions.allowing, rules, permissions), context)
@@ -210,9 +212,8 @@ def _decide_command(
     if denied := _find_rule(permissions.commands.deny, command):
         rule, part = denied
         return PermissionDecision("deny", f"the rule `{rule}` denies it", part=part, rule=rule, access=usual)
-    trouble = why_not_reading(
-        command, None if is_held else StrictScope(context.leads_out, context.has_repository)
-    )
+    scope = None if is_held else StrictScope(context.leads_out, context.has_repository)
+    trouble = why_not_reading(command, scope)
     if mode == "plan" and trouble:
         reason = f"{PLAN}, and there is no sandbox to hold a command: {trouble.reason}"
         return PermissionDecision("deny", reason, part=trouble.part, rule="plan mode", access=usual)
@@ -237,7 +238,10 @@ def _decide_command(
     if context.sandbox == "off" and mode == "auto":
         return PermissionDecision("allow", "the sandbox is off", rule="auto mode", access=wanted)
     if trouble:
-        return PermissionDecision("ask", trouble.reason, part=trouble.part, access=wanted)
+        rules = permissions.commands.allow
+        # The person already answered for what a rule covers.
+        rest = why_not_reading(command, scope, lambda one: any(rule.covers(one) for rule in rules)) or trouble
+        return PermissionDecision("ask", rest.reason, part=rest.part, access=wanted)
     return PermissionDecision(
         "allow", "it only reads", rule=f"{mode} mode", access="read" if is_held else usual
     )

@@ -60,13 +60,18 @@ class NotReading(Struct, frozen=True):
     part: str
 
 
-def why_not_reading(command: str, scope: StrictScope | None = None) -> NotReading | None:
-    """None for a command that only reads. `scope` is for where a mistake would count."""
+def why_not_reading(
+    command: str,
+    scope: StrictScope | None = None,
+    is_covered: Callable[[PlainCommand], bool] = lambda _: False,
+) -> NotReading | None:
+    """None for a command that only reads. `scope` is for where a mistake would count; parts that are covered need
+    not read."""
     try:
         commands = split_commands(command)
     except NotPlainError as error:
         return NotReading(str(error), command)
-    reasons = ((one.text, why_not_reading_one(one, scope)) for one in commands)
+    reasons = ((one.text, why_not_reading_one(one, scope)) for one in commands if not is_covered(one))
     return next((NotReading(reason, part) for part, reason in reasons if reason), None)
 
 
