@@ -93,6 +93,10 @@ def test_a_strangers_file_is_not_written_to_and_not_trusted(kept):
     assert kept.places(WIDE) == ["folder", "everywhere"]
     kept.rules.add("deny", "Bash(git push:*)", "project")
     assert kept.allowed()[0] == [], "a change to it does not make the rest count"
+    before = kept.file.read_text()
+    with pytest.raises(ConfigError, match="which you have not trusted"):
+        kept.rules.add("allow", WIDE, "project")
+    assert kept.file.read_text() == before
     load_permissions(kept.root, kept.env, trusts=True)
     assert kept.places(WIDE) == ["folder", "everywhere", "project"]
 

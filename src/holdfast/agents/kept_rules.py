@@ -85,7 +85,9 @@ class KeptRules(Struct, frozen=True):
             self._require_own()
             edit_file(self.own_file, lambda text: add_rule(text, kind, rule))
         else:
-            self._edit_project(lambda text, section: add_rule(text, kind, rule, section=section))
+            self._edit_project(
+                lambda text, section: add_rule(text, kind, rule, section=section), needs_trust=kind == "allow"
+            )
 
     def remove(self, kind: str, rule: str, place: PlaceName) -> None:
         """Remove a rule from where it is kept."""
@@ -96,7 +98,7 @@ class KeptRules(Struct, frozen=True):
         else:
             self._edit_project(lambda text, section: remove_rule(text, kind, rule, section=section))
 
-    def _edit_project(self, change: Callable[..., str]) -> None:
+    def _edit_project(self, change: Callable[..., str], *, needs_trust: bool = False) -> None:
         """Change the project's file. What it sets is trusted then if it was before: the person wrote the change."""
         file = self.project_file
         section = section_of(file)
@@ -105,6 +107,11 @@ class KeptRules(Struct, frozen=True):
         def edit(text: str) -> str:
             nonlocal was_trusted
             was_trusted = self._is_trusted(parse_config(text, str(file), section=section))
+            if needs_trust and not was_trusted:
+                raise ConfigError(
+                    f"a rule that allows would not count in {home_path(file)}, which you have not trusted",
+                    hint="look at it, then `--trust` it",
+                )
             return change(text, section)
 
         written = parse_config(edit_file(file, edit), str(file), section=section)
