@@ -295,11 +295,25 @@ def test_what_a_server_invents_is_passed_over():
             Usage(9, cache_read=4),
         ),
         ({"prompt_tokens": 9, "cached_tokens": 4}, Usage(9, cache_read=4)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}, Usage(9, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 61}, Usage(9, 52)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 0}, Usage(9, 2)),
         ({"prompt_tokens": 0}, None),
         (None, None),
         ("many", None),
     ],
-    ids=["plain", "no details", "deepseek", "moonshot", "nothing", "none", "nonsense"],
+    ids=[
+        "plain",
+        "no details",
+        "deepseek",
+        "moonshot",
+        "total",
+        "thinking in the total",
+        "no total",
+        "nothing",
+        "none",
+        "nonsense",
+    ],
 )
 def test_usage_under_the_names_that_servers_give_it(counts: Any, expected: Usage | None):
     assert chat_usage(counts) == expected

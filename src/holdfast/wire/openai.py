@@ -94,9 +94,12 @@ def _returned(message: dict[str, Json], names: CallNames, losses: Losses) -> Too
 
 
 def chat_usage(value: Json) -> Usage | None:
-    """Tokens as OpenAI counts them, cached ones within the prompt, also under the names of other servers."""
+    """Tokens as OpenAI counts them, cached ones within the prompt, also under the names of other servers.
+
+    Some count thinking, which is billed as output, in the total only."""
     usage = obj(value)
     prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    completion = max(completion, count(usage.get("total_tokens")) - prompt)
     details = obj(usage.get("prompt_tokens_details"))
     reads = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
     read = next((number for number in map(count, reads) if number), 0)
