@@ -90,3 +90,17 @@ def test_an_own_command_thinks_as_much_as_it_says_once(setup):
     coding = setup.open("One.", "Two.", request_settings=RequestSettings(entry=ENTRY))
     say(coding, run(coding, "/deep").say, "Again.")
     assert efforts_sent(coding) == ["max", "high"]
+
+
+def test_what_a_person_chooses_while_an_own_command_works_stays(setup):
+    folder = setup.root / ".holdfast" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "deep.md").write_text("---\neffort: max\n---\nThink.")
+
+    def choose(_):
+        coding.agent.effort = "low"  # as Ctrl+T does
+        return "One."
+
+    coding = setup.open(choose, "Two.", request_settings=RequestSettings(entry=ENTRY))
+    say(coding, run(coding, "/deep").say, "Again.")
+    assert efforts_sent(coding) == ["max", "low"]

@@ -140,11 +140,14 @@ class CodingSession:
         usual, once = self.agent.effort, self.effort_once
         if once:
             self.agent.effort = once
+            once = self.agent.effort
         try:
             return await run(self.agent)
         finally:
-            if once:
-                self.agent.effort, self.effort_once = usual, None
+            self.effort_once = None
+            # A person may have chosen another meanwhile.
+            if once and self.agent.effort == once:
+                self.agent.effort = usual
             await self._messages.all_heard()
 
     async def hear(
