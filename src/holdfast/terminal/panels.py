@@ -136,6 +136,9 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         if asked.diff or asked.trouble or asked.name == "Bash":
             with VerticalScroll(id="change", can_focus=False):
                 yield Static(_change(asked, MOST_ROWS), markup=False)
+        # The rules are never cut, not even where there is little room.
+        where = Content.styled(f"Where is this kept? {_rules(asked)}", "bold")
+        yield Static(where, id="where", markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
         yield Input(placeholder="Why not? The model reads this. Enter denies, Esc goes back.", id="words")
 
@@ -193,6 +196,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
 
     def _ask_where(self, *, is_asked: bool) -> None:
         self._asks_where = is_asked
+        self.set_class(is_asked, "-where")
         keys = _place_keys(self._approval) if is_asked else _approval_keys(self._approval)
         self.query_one("#keys", Static).update(keys)
 
@@ -235,7 +239,7 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
     # The command of which this is the beginning is shown above.
-    scope = truncate(one_line(asked.session_scope), LONGEST_SCOPE)
+    scope = truncate(_scope(asked, asked.session_scope), LONGEST_SCOPE)
     lines = [("y", "yes, this once"), ("a", f"yes, in this session: {scope}")]
     if asked.offered_rules:
         lines.append(("p", f"yes, {'always' if asked.places else 'in this session'}: {_rules(asked)}"))
@@ -251,12 +255,18 @@ def _place_keys(asked: ApprovalRequest) -> Content:
         "project": ("t", "for everyone in this project"),
     }
     lines = [(keys[name][0], f"{keys[name][1]}: {one_line(file)}") for name, file in asked.places]
-    question = Content.styled(f"Where is this kept? {_rules(asked)}", "bold")
-    return Content("\n").join([question, _keys(lines), Content.styled("Esc goes back", "dim")])
+    return Content("\n").join([_keys(lines), Content.styled("Esc goes back", "dim")])
 
 
 def _rules(asked: ApprovalRequest) -> str:
-    return " and ".join(one_line(rule) for rule in asked.offered_rules)
+    return " and ".join(_scope(asked, rule) for rule in asked.offered_rules)
+
+
+def _scope(asked: ApprovalRequest, rule: str) -> str:
+    """A rule; a command that is shown already is not shown again."""
+    whole = f"Bash({asked.about})"
+    is_whole = asked.name == "Bash" and rule.startswith(whole)
+    return f"this very command{rule.removeprefix(whole)}" if is_whole else one_line(rule)
 
 
 def _keys(lines: Sequence[tuple[str, str]]) -> Content:
