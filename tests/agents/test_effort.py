@@ -1,11 +1,18 @@
 """How much a model thinks: chosen by command or for a sub-agent, and sent."""
 
+import json
+
 import pytest
 
 from holdfast.agents.model_requests import RequestSettings
+from holdfast.effort import THINKING_ROOM
 from holdfast.errors import InputError
 from holdfast.models.catalogue import ModelEntry
+from holdfast.tokenizers import load_tokenizer
+from support.agent_runs import CONFIG, bodies, repository, says
+from support.agent_runs import run as run_process
 from support.coding_sessions import CodingSetup, call, run, say
+from support.provider_server import serving
 
 ENTRY = ModelEntry(name="test/a", thinking="effort", efforts=("low", "high", "max"), effort="high")
 
@@ -104,3 +111,19 @@ def test_what_a_person_chooses_while_an_own_command_works_stays(setup):
     coding = setup.open(choose, "Two.", request_settings=RequestSettings(entry=ENTRY))
     say(coding, run(coding, "/deep").say, "Again.")
     assert efforts_sent(coding) == ["max", "low"]
+
+
+@pytest.mark.parametrize(("said", "is_less"), [("short", False), ("a word " * 15_000, True)])
+def test_room_for_thinking_ends_with_the_window(tmp_path, said, is_less):
+    root = repository(tmp_path)
+    config = CONFIG.format(window=48_000).replace(
+        "price", 'thinking = "effort"\nefforts = ["xhigh"]\nprice', 1
+    )
+    (root / "holdfast.toml").write_text(config)
+    with serving(says("Hello.")) as server:
+        done = run_process(root, server, data=said.encode())
+    (body,) = bodies(server)
+    assert done.code == 0
+    assert (body["max_tokens"] < THINKING_ROOM["xhigh"]) is is_less
+    counted = load_tokenizer().count(json.dumps(body["messages"]) + json.dumps(body["tools"]))
+    assert body["max_tokens"] + counted < 48_000

@@ -30,12 +30,16 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
 
     def request(self, pack: Pack) -> ModelRequest:
-        most = self.entry.max_output
+        window, most = self.entry.window, self.entry.max_output
+        max_tokens = min(self.max_tokens, most) if most else self.max_tokens
+        # Our count is not the provider's.
+        left = window - pack.tokens * 9 // 8
         return ModelRequest(
             messages=pack.messages,
             tools=pack.tools,
             layer_ends=pack.layer_ends,
-            max_tokens=min(self.max_tokens, most) if most else self.max_tokens,
+            max_tokens=max_tokens,
+            room_left=max(left, max_tokens) if window else 0,
             effort=self.entry.effort_for(self.effort),
             temperature=self.temperature,
         )

@@ -23,6 +23,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolDefinition, ...] = ()
     layer_ends: tuple[int, ...] = ()
     max_tokens: int = 4_096
+    room_left: int = 0
+    """About how many tokens the window has left for the reply with its thinking; 0 if that is not known."""
     temperature: float | None = None
     effort: Effort = "off"
     """How much to think, for models that can; those that always think then think as little as they can."""

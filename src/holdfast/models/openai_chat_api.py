@@ -79,7 +79,9 @@ class OpenAIChatAdapter(ProviderAdapter, frozen=True, kw_only=True):
         if request.tools:
             body["tools"] = [openai_tool(tool) for tool in request.tools]
         effort, room = requested_effort(request.effort, self.thinking_off)
-        body[self.limit_field] = self.most_tokens(request, room if self.thinking else 0)
+        most = self.most_tokens(request, room if self.thinking else 0)
+        # Local servers refuse a limit that the window has no room for.
+        body[self.limit_field] = min(most, request.room_left) if request.room_left else most
         if self.takes_temperature and request.temperature is not None:
             body["temperature"] = request.temperature
         if self.thinking.startswith("switch"):
