@@ -25,6 +25,11 @@ def test_a_site_is_named_in_one_way(url, site):
     assert web_site(url) == site
 
 
+def test_an_address_is_spelled_as_it_is_sent():
+    spelled = parse_web_address("https://example.com/ä\u2028b\u202ec\ud800?q=%20é").url
+    assert spelled == "https://example.com/%C3%A4%E2%80%A8b%E2%80%AEc%3F?q=%20%C3%A9"
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -6,7 +6,7 @@ not known to be public is not.
 
 import ipaddress
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ LONGEST_ADDRESS = 2_000
 _PORTS = {"http": 80, "https": 443}
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 _UNFIT = re.compile(r"[\x00-\x20\x7f\\]")
+_FOREIGN = re.compile(r"[^\x21-\x7e]+")
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _OWN = tuple(
@@ -72,6 +73,8 @@ def parse_web_address(url: str) -> WebAddress:
     if "@" in parts.netloc:
         raise _unfit(_without_login(parts), "it has a name or a password in it")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # As it is sent: spaces of other alphabets would make an address look like a text.
+    target = _FOREIGN.sub(lambda found: quote(found[0], errors="replace"), target)
     return WebAddress(scheme, _host(parts, url), port or _PORTS[scheme], target)
 
 

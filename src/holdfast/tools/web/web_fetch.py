@@ -25,7 +25,7 @@ LONGEST_TEXT = 500_000
 """Characters of a page that are kept."""
 READING_SECONDS = 15.0
 
-_MEDIA = re.compile(r"\s*([\w.+-]+/[\w.+-]+)", re.ASCII)
+_MEDIA = re.compile(r"\s*([\w.+-]{1,60}/[\w.+-]{1,80})(?![\w.+/-])", re.ASCII)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _TEXTUAL = re.compile(
@@ -34,7 +34,8 @@ _TEXTUAL = re.compile(
 )
 _HTML = ("text/html", "application/xhtml+xml")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_SLOW_CODECS = ("punycode", "idna", "unicode_escape", "raw_unicode_escape")
+_REFUSED_CODECS = ("punycode", "idna", "unicode_escape", "raw_unicode_escape", "utf-7")
+"""Slow ones, and one that makes half characters, which cannot be stored."""
 
 
 class WebFetchArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,8 +56,7 @@ async def web_fetch(
         return _redirected(page)
     if not 200 <= page.status < 300:
         code: ErrorCode = "NOT_FOUND" if page.status in (404, 410) else "EXECUTION_ERROR"
-        answer = f"{page.status} {page.reason}".strip()
-        raise ToolError(code, f"`{page.address.url}` answered {answer}")
+        raise ToolError(code, f"`{page.address.url}` answered {page.answer}")
     kind = _media_type(page)
     if kind not in _HTML and not _TEXTUAL.fullmatch(kind):
         raise ToolError(
@@ -85,9 +85,8 @@ def _result(page: WebPage, kind: str, charset: str, text: str) -> ToolResult:
     notes += (
         [f"only the first {LONGEST_TEXT} of {len(text)} characters are kept"] if len(text) > len(kept) else []
     )
-    answer = f"{page.status} {page.reason}".strip()
     lines = [
-        f"{page.address.url}: {answer}, {kind}, {len(page.body)} bytes, {len(kept)} characters of text.",
+        f"{page.address.url}: {page.answer}, {kind}, {len(page.body)} bytes, {len(kept)} characters of text.",
         *(f"({note})" for note in notes),
         *framed(kept),
     ]
@@ -99,7 +98,7 @@ def _result(page: WebPage, kind: str, charset: str, text: str) -> ToolResult:
         "bytes": len(page.body),
         "characters": len(kept),
     }
-    shown = f"{answer}, {kind}, {len(kept)} characters"
+    shown = f"{page.answer}, {kind}, {len(kept)} characters"
     return tool_result("\n".join(lines), shown, data=data, is_partial=bool(notes))
 
 
@@ -133,7 +132,7 @@ def decode_page(body: bytes, content_type: str, *, is_html: bool = False) -> tup
     for name in (*given, "utf-8"):
         try:
             codec = codecs.lookup(name).name
-            if codec not in _SLOW_CODECS:
+            if codec not in _REFUSED_CODECS:
                 # Browsers read both as Windows-1252, and pages rely on it.
                 codec = "cp1252" if codec in ("iso8859-1", "ascii") else codec
                 return body.decode(codec, "replace"), codec

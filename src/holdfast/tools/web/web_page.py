@@ -7,11 +7,13 @@ they are unpacked, and unpacked no further than the limit. Nothing is kept from 
 
 import asyncio
 import ipaddress
+import re
 import socket
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urljoin
 
@@ -43,6 +45,7 @@ _HEADERS = {
     "accept": "text/html, text/markdown, text/plain, application/json, */*;q=0.5",
     "accept-encoding": "gzip, deflate",
 }
+_ENCODING = re.compile(r"[a-z-]{1,12}")
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -60,11 +63,16 @@ class WebPage(Struct, frozen=True):
 
     address: WebAddress
     status: int
-    reason: str = ""
     content_type: str = ""
     body: bytes = b""
     is_cut: bool = False
     elsewhere: str = ""
+
+    @property
+    def answer(self) -> str:
+        """The status and its usual words, since a server could write anything there."""
+        is_known = any(self.status == known for known in HTTPStatus)
+        return f"{self.status} {HTTPStatus(self.status).phrase}" if is_known else str(self.status)
 
 
 async def fetch_page(url: str, may_reach: MayReach, limits: WebLimits) -> WebPage:
@@ -84,8 +92,10 @@ async def _follow(address: WebAddress, may_reach: MayReach, limits: WebLimits) -
                 return await _read(address, response, limits.size)
         try:
             following = parse_web_address(urljoin(address.url, target))
-        except ValueError:
-            raise ToolError("EXECUTION_ERROR", f"`{address.url}` redirects to no address") from None
+        except (ValueError, ToolError):
+            # The target is not quoted: anything may stand there.
+            why = f"`{address.url}` redirects to no address that can be fetched"
+            raise ToolError("EXECUTION_ERROR", why) from None
         is_lowered = address.scheme == "https" and following.scheme == "http"
         if following.site != address.site or is_lowered:
             return WebPage(address, response.status_code, elsewhere=following.url)
@@ -156,16 +166,17 @@ def _certificates() -> Any:
 
 
 def _failure(address: WebAddress, error: Exception) -> ToolError:
-    said = " ".join(str(error).split())[:200] or type(error).__name__
+    # Behind this word the message quotes the server.
+    said = str(error).partition(": bytearray(")[0]
+    said = " ".join(said.split())[:200] or type(error).__name__
     return ToolError("EXECUTION_ERROR", f"`{address.site}` could not be read: {said}")
 
 
 async def _read(address: WebAddress, response: Any, most: int) -> WebPage:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise ToolError(
-            "EXECUTION_ERROR", f"`{address.url}` is packed as `{encoding[:40]}`, which was not asked"
-        )
+        named = f" as `{encoding}`" if _ENCODING.fullmatch(encoding) else ""
+        raise ToolError("EXECUTION_ERROR", f"`{address.url}` is packed{named}, which was not asked")
     unpacker = _Unpacker() if encoding not in ("", "identity") else None
     body = bytearray()
     async for piece in response.aiter_raw():
@@ -180,7 +191,6 @@ async def _read(address: WebAddress, response: Any, most: int) -> WebPage:
     return WebPage(
         address,
         response.status_code,
-        response.reason_phrase,
         response.headers.get("content-type", ""),
         bytes(body[:most]),
         len(body) > most,
