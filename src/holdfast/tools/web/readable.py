@@ -23,8 +23,24 @@ LOOSE = frozenset(
 )
 """Blocks with a blank line around them."""
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-OPEN_ENDED = frozenset("body html p li td th tr dd dt option tbody thead tfoot".split())
-"""Elements whose end may be left out, so that what hides one of them has no certain end."""
+_CELLS, _PARTS = frozenset({"td", "th", "tr"}), frozenset({"tbody", "tfoot"})
+ENDED_BY = {
+    "p": TIGHT | LOOSE,
+    "li": frozenset({"li"}),
+    **dict.fromkeys(("dd", "dt"), frozenset({"dd", "dt"})),
+    **dict.fromkeys(("td", "th"), _CELLS | _PARTS),
+    "tr": {"tr"} | _PARTS,
+    **dict.fromkeys(("thead", "tbody", "tfoot"), _PARTS),
+}
+"""Elements whose end may be left out, and what begins where they end."""
+HOLDERS = (TIGHT | LOOSE) - VOID - ENDED_BY.keys()
+"""Blocks in which such an element ends with them, at the latest."""
+ALWAYS_SHOWN = VOID | {"body", "html"}
+"""Scripts show a body that is hidden at first."""
+DEEPEST = 20
+"""Lists in lists that are indented; more could make gigabytes of a small page."""
+LONGEST_TEXT = 2_000_000
+"""Characters that are written: what a page can have, but not with a long address added to each short link."""
 LEAST_MAIN = 200
 """Characters of the main part of a page; a shorter one is a frame that a script would fill."""
 
@@ -56,9 +72,11 @@ class PageReader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given: Attributes = dict(attrs)
+        if self._depth == 1 and tag in ENDED_BY.get(self._skipping, ()):
+            self._skipping = ""
         if self._skipping:
-            self._depth += tag == self._skipping
-        elif tag in SKIPPED or (tag not in VOID | OPEN_ENDED and _is_hidden(given)):
+            self._depth += self._is_counted(tag)
+        elif tag in SKIPPED or (tag not in ALWAYS_SHOWN and _is_hidden(given)):
             self._skipping, self._depth = tag, 1
         elif tag == "title":
             self._in_title = not self.title
@@ -67,15 +85,19 @@ class PageReader(HTMLParser):
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # In HTML the slash means nothing, except in drawings, which are left out.
-        if not self._skipping:
+        if not self._skipping or self._skipping in ENDED_BY:
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         if self._skipping:
-            self._depth -= tag == self._skipping
-            if not self._depth:
-                self._skipping = ""
-        elif tag == "title":
+            is_own = tag == self._skipping and self._depth == 1
+            self._depth -= is_own or self._is_counted(tag)
+            if self._depth:
+                return
+            self._skipping = ""
+            if is_own:
+                return
+        if tag == "title":
             self._in_title = False
         else:
             self._end(tag)
@@ -92,7 +114,12 @@ class PageReader(HTMLParser):
         elif self.pieces and not self.pieces[-1].endswith((" ", "\n")):
             self.pieces.append(" ")
 
+    def _is_counted(self, tag: str) -> bool:
+        return tag in HOLDERS if self._skipping in ENDED_BY else tag == self._skipping
+
     def _begin(self, tag: str, given: Attributes) -> None:
+        if tag == "tr":
+            self._end_row()
         self._break(tag)
         match tag:
             case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
@@ -135,14 +162,18 @@ class PageReader(HTMLParser):
                 self.pieces.append("`")
             case "a" if self._links:
                 self._end_link(*self._links.pop())
-            case "tr" if self._cells:
-                self.pieces.append(" |\n" + "| --- " * self._cells + "|\n" if not self._rows else " |\n")
-                self._rows, self._cells = self._rows + 1, 0
+            case "tr" | "tbody" | "thead" | "tfoot" | "table":
+                self._end_row()
             case "main" | "article" if self._parts and self._parts[-1][0] == tag:
                 _, start = self._parts.pop()
                 if not self._parts:
                     self.main.append((start, len(self.pieces)))
         self._break(tag)
+
+    def _end_row(self) -> None:
+        if self._cells:
+            self.pieces.append(" |\n" + "| --- " * self._cells + "|\n" if not self._rows else " |\n")
+            self._rows, self._cells = self._rows + 1, 0
 
     def _end_link(self, start: int, href: str) -> None:
         words = "".join(self.pieces[start:])
@@ -160,7 +191,7 @@ class PageReader(HTMLParser):
             return "- "
         number = self._lists[-1]
         self._lists[-1] += bool(number)
-        return "  " * (len(self._lists) - 1) + (f"{number}. " if number else "- ")
+        return "  " * min(len(self._lists) - 1, DEEPEST) + (f"{number}. " if number else "- ")
 
     def _break(self, tag: str) -> None:
         if tag not in TIGHT | LOOSE or self._pre:
@@ -211,4 +242,5 @@ def _tidy(pieces: list[str]) -> str:
 
 if __name__ == "__main__":
     given = sys.stdin.buffer.read().decode("utf-8", "replace")
-    sys.stdout.buffer.write(readable_text(given, sys.argv[1]).encode("utf-8", "replace"))
+    text = readable_text(given, sys.argv[1])[:LONGEST_TEXT]
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
