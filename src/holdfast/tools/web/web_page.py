@@ -46,6 +46,7 @@ _HEADERS = {
     "accept-encoding": "gzip, deflate",
 }
 _ENCODING = re.compile(r"[a-z-]{1,12}")
+_GZIP = b"\x1f\x8b"
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -130,9 +131,14 @@ async def _open(address: WebAddress, may_reach: MayReach) -> AsyncIterator[Any]:
     import httpx2  # noqa: PLC0415
 
     found = await _find(address, may_reach)
-    secure = await asyncio.to_thread(_certificates) if address.scheme == "https" else False
     trusts_env = all(map(is_public, found))  # a proxy cannot reach what is private
-    async with httpx2.AsyncClient(verify=secure, trust_env=trusts_env, timeout=None) as client:
+    try:
+        secure = await asyncio.to_thread(_certificates) if address.scheme == "https" else False
+        opened = httpx2.AsyncClient(verify=secure, trust_env=trusts_env, timeout=None)
+    except (ImportError, ValueError, OSError) as error:
+        why = "the proxy or the certificates that the environment names cannot be used"
+        raise ToolError("EXECUTION_ERROR", f"{why}: {error}", hint="Tell the user") from None
+    async with opened as client:
         for number, ip in enumerate(found, 1):
             try:
                 request = client.build_request(
@@ -184,7 +190,7 @@ async def _read(address: WebAddress, response: Any, most: int) -> WebPage:
             body += unpacker.unpack(piece, most + 1 - len(body)) if unpacker else piece
         except zlib.error as error:
             raise ToolError("EXECUTION_ERROR", f"`{address.url}` is packed wrongly: {error}") from None
-        if len(body) > most:
+        if len(body) > most or (unpacker and unpacker.is_over):
             break
         # Pieces that are there already follow each other without a pause, and timers must be heard.
         await asyncio.sleep(0)
@@ -204,6 +210,11 @@ class _Unpacker:
         self._stream = zlib.decompressobj(wbits=47)
         self._has_begun = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether what follows belongs to no packed part."""
+        return not _GZIP.startswith(self._stream.unused_data[: len(_GZIP)])
+
     def unpack(self, piece: bytes, most: int) -> bytes:
         """What a piece holds, no more than `most` bytes of it: a small one may hold gigabytes."""
         try:
@@ -214,4 +225,9 @@ class _Unpacker:
             self._stream = zlib.decompressobj(wbits=-15)
             unpacked = self._stream.decompress(piece, most)
         self._has_begun = True
+        while self._stream.eof and len(unpacked) < most and self._stream.unused_data.startswith(_GZIP):
+            # Several packed parts in a row count as one text.
+            rest = self._stream.unused_data
+            self._stream = zlib.decompressobj(wbits=47)
+            unpacked += self._stream.decompress(rest, most - len(unpacked))
         return unpacked
