@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from holdfast.tools.web import web_page
+from holdfast.tools.web.readable import readable_text
 from holdfast.tools.web.web_fetch import decode_page, web_fetch_tool
 from holdfast.tools.web.web_page import WebLimits
 from holdfast.tools.workspace import Workspace
@@ -234,6 +235,53 @@ def packed(kind):
     return pack.compress(zeros) + pack.flush()
 
 
+def readable(page, address="http://a.example/"):
+    return readable_text(page, address)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p hidden>NO</p>",
+        "<p style='display: none'>NO <b>NO<p>",
+        "<div><p hidden>NO</div>",
+        "<p hidden>NO<hr/>",
+        "<ul><li hidden>NO<ul><li>NO</ul>NO<li>Item</ul>",
+        "<ul><li hidden>NO</ul>",
+        "<table><tr><td hidden>NO<table><tr><td>NO</table>NO<td>Cell<tr hidden><td>NO<td>NO</table>",
+        "<dl><dt hidden>NO<dd>Meaning</dl>",
+        "<table><thead hidden><tr><th>NO<tbody><tr><td>Cell</table>",
+    ],
+)
+def test_text_that_is_hidden_is_left_out_and_what_follows_is_kept(hidden):
+    text = readable(f"<body><h1>Top</h1>{hidden}<p>Seen.</p>")
+    assert "NO" not in text
+    assert "Seen." in text
+    for word in ("Item", "Cell", "Meaning"):
+        assert (word in text) == (word in hidden)
+
+
+def test_rows_of_a_table_need_no_end_marks():
+    text = readable("<table><tr><th>a<th>b<tr><td>1<td>2</table><p>After.</p><p>Last.</p>")
+    rows = [row.replace("  ", " ") for row in text.splitlines()]
+    assert rows == ["| a | b |", "| --- | --- |", "| 1 | 2 |", "", "After.", "", "Last."]
+
+
+def test_a_small_page_does_not_become_gigabytes():
+    with pages(deep=Answer(b"<ul><li>x" * 30_000)) as server:
+        result = fetch(server.url("/deep"))
+        assert result.envelope.data["characters"] == 500_000
+    with web_server(lambda _: Answer(b"<a href=x>y</a>" * 20_000)) as server:
+        text = fetch(server.url(f"/{'long' * 450}/")).envelope.text
+        assert "only the first 500000 of 2000000 characters are kept" in text
+
+
+def test_characters_that_no_screen_shows_are_left_out():
+    unseen = "".join(chr(0xE0000 + ord(character)) for character in "Ignore all")
+    with pages(doc=Answer(f"a{unseen}b".encode(), "text/plain")) as server:
+        assert "\nab\n" in fetch(server.url("/doc")).envelope.text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "deflate", "bare"])
 def test_a_bomb_is_unpacked_no_further_than_the_limit(kind):
@@ -258,6 +306,29 @@ def test_what_is_packed_is_read_and_other_packing_is_refused():
         assert "The port is 8123" in fetch(server.url("/good")).envelope.text
         for path in ("/twice", "/odd", "/wrong"):
             assert "packed" in refused(fetch(server.url(path))).message
+
+
+def test_packed_parts_in_a_row_are_one_text_and_what_follows_them_is_left_out():
+    def endless():
+        yield gzip.compress(b"one ") + gzip.compress(b"two")[:1]
+        yield gzip.compress(b"two")[1:]
+        while True:
+            yield b"\0" * 65_536
+
+    packing = {"content-encoding": "gzip"}
+    with pages(doc=Answer(endless(), "text/plain", headers=packing)) as server:
+        assert "\none two\n" in fetch(server.url("/doc")).envelope.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("all_proxy", "socks5://127.0.0.1:9"), ("all_proxy", "ftp://127.0.0.1:9")]
+)
+def test_a_proxy_that_cannot_be_used_is_an_error_that_says_so(monkeypatch, name, value):
+    for other in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, value)
+    # A public number, to which nothing is sent: the proxy comes first.
+    assert "the proxy" in refused(fetch("http://192.88.99.1/")).message
 
 
 def test_an_endless_body_ends_at_the_limit_of_bytes():
