@@ -58,6 +58,30 @@ def test_without_a_rule_nothing_is_sent(setup, mode, words):
         assert server.requests == []
 
 
+@pytest.mark.parametrize("mode", ["plan", "ask"])
+def test_an_address_that_the_rules_cannot_read_is_not_fetched_either(setup, mode):
+    """Whatever the gate takes for no address is none for the tool, even where a rule opens the site."""
+    with web_server(lambda _: Answer(b"secret")) as server:
+        url = server.url("/")
+        odd = [
+            f" {url}",
+            f"{url}\n",
+            f"\u2003{url}",
+            url.replace("//", "//\t"),
+            f"<{url}>",
+            url.replace(":", " :"),
+        ]
+        calls = [ToolCall(f"w{n}", "WebFetch", {"url": one}) for n, one in enumerate(odd)]
+        port = server.site.partition(":")[2]
+        permissions = Permissions().allowing(f"WebFetch(domain:{server.site}) with private")
+        permissions = permissions.adding("deny", f"WebFetch(domain:127.0.0.1:{port})", "here")
+        coding = setup.open(calls, "Done.", mode=mode, permissions=permissions)
+        coding.runner.run(coding.say("Read it."))
+        assert len(result_texts(coding)) == len(odd)
+        assert not any("200 OK" in text for text in result_texts(coding))
+        assert server.requests == []
+
+
 def test_with_nobody_there_a_public_page_is_refused_with_the_rule_that_would_allow_it(setup):
     coding = setup.open([ToolCall("w1", "WebFetch", {"url": "https://example.com/"})], "Done.", mode="edit")
     coding.runner.run(coding.say("Read it."))

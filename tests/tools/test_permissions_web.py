@@ -113,6 +113,14 @@ def test_what_is_private_needs_a_rule_that_says_so(url):
     assert "with private" in decided(page(url), ASK).reason
 
 
+@pytest.mark.parametrize("blank", [" ", "\n", "\u2003", "\x1c", "\x85"])
+def test_blanks_around_an_address_get_around_no_rule(blank):
+    for url in (f"{blank}https://example.com/", f"https://example.com/{blank}"):
+        assert decided(page(url), "plan").verdict == "deny"
+        assert decided(page(url), "ask").verdict == "ask"
+        assert decided(page(url), "auto", rules(deny=["WebFetch(domain:example.com)"])).verdict == "deny"
+
+
 def test_an_address_that_cannot_be_read_is_left_to_the_tool():
     for mode in MODES:
         assert decided(page("file:///etc/passwd"), mode).verdict == "allow"

@@ -19,6 +19,7 @@ from holdfast.tools.web_address import is_local_site, is_private, is_public, par
         ("http://[::1]:8000/x", "[::1]:8000"),
         ("https://bücher.example/", "xn--bcher-kva.example"),
         ("HTTP://127.0.0.1:80/", "127.0.0.1"),
+        (" \n\u2003https://example.com/\t", "example.com"),
     ],
 )
 def test_a_site_is_named_in_one_way(url, site):

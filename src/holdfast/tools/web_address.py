@@ -57,7 +57,9 @@ class WebAddress(Struct, frozen=True):
 
 
 def parse_web_address(url: str) -> WebAddress:
-    """The parts of an address. Raises `ToolError` for one that no tool may ask for."""
+    """The parts of an address, with or without blanks around it. Raises `ToolError` for one that no tool may ask
+    for."""
+    url = url.strip()
     if len(url) > LONGEST_ADDRESS:
         raise _unfit(url[:80] + "…", f"it is longer than {LONGEST_ADDRESS} characters")
     if _UNFIT.search(url):

@@ -51,7 +51,7 @@ def web_fetch_tool(may_reach: MayReach, limits: WebLimits | None = None) -> Tool
 async def web_fetch(
     arguments: WebFetchArguments, _workspace: Workspace, *, may_reach: MayReach, limits: WebLimits
 ) -> ToolResult:
-    page = await fetch_page(arguments.url.strip(), may_reach, limits)
+    page = await fetch_page(arguments.url, may_reach, limits)
     if page.elsewhere:
         return _redirected(page)
     if not 200 <= page.status < 300:
