@@ -69,6 +69,12 @@ def test_deny_beats_ask_beats_allow():
         ("domain:*", ["example.com", "[2606:4700::1]:80"], []),
         ("domain:[::1]", ["[::1]", "[::1]:80"], ["[::2]"]),
         ("domain:Example.com", ["example.com"], ["exampleXcom"]),
+        ("domain:example.com.", ["example.com"], ["example.com.evil.org"]),
+        ("domain:bücher.example", ["xn--bcher-kva.example"], ["bucher.example"]),
+        ("domain:*.bücher.example", ["a.xn--bcher-kva.example:1"], ["xn--bcher-kva.example"]),
+        ("domain:example.com:443", ["example.com", "example.com:443"], ["example.com:4433"]),
+        ("domain:[::0001]:80", ["[::1]", "[::1]:80"], ["[::1]:81"]),
+        ("domain:0x7f.1", ["127.0.0.1"], ["0x7f.1"]),
     ],
 )
 def test_which_sites_a_rule_means(rule, hits, misses):
@@ -85,6 +91,7 @@ def test_which_sites_a_rule_means(rule, hits, misses):
         ("WebFetch(domain:https://example.com)", "names no domain"),
         ("WebFetch(domain:a*b)", "names no domain"),
         ("WebFetch()", "names no domain"),
+        ("WebFetch(domain:-)", "names no domain"),
         ("WebFetch with private", "names no domain"),
         ("WebFetch(domain:*) with private", "needs the name of one host"),
         ("WebFetch(domain:*.corp) with private", "needs the name of one host"),

@@ -19,6 +19,11 @@ from holdfast.tools.web_address import is_local_site, is_private, is_public, par
         ("http://[::1]:8000/x", "[::1]:8000"),
         ("https://bücher.example/", "xn--bcher-kva.example"),
         ("HTTP://127.0.0.1:80/", "127.0.0.1"),
+        *(
+            (f"http://{host}/", "127.0.0.1")
+            for host in ("2130706433", "0x7f.1", "0177.0.0.1", "127.1", "①27。0。0。1")
+        ),
+        ("http://127.0.0.1.example.com/", "127.0.0.1.example.com"),
         (" \n\u2003https://example.com/\t", "example.com"),
     ],
 )

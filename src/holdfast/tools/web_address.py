@@ -6,6 +6,7 @@ not known to be public is not.
 
 import ipaddress
 import re
+import socket
 from urllib.parse import SplitResult, quote, urlsplit
 
 from msgspec import Struct
@@ -102,7 +103,11 @@ def _host(parts: SplitResult, url: str) -> str:
         name = ""
     if not _NAME.fullmatch(name):
         raise _unfit(url, "it names no host")
-    return name
+    try:
+        # A number in any spelling, as the system reads it: `0x7f.1` is 127.0.0.1.
+        return str(ipaddress.IPv4Address(socket.inet_aton(name)))
+    except OSError:
+        return name
 
 
 def _without_login(parts: SplitResult) -> str:

@@ -17,6 +17,7 @@ from holdfast.messages import Json
 from holdfast.tools.access import Access, SandboxChoice
 from holdfast.tools.permissions.command_rules import CommandRule, parse_command_rule
 from holdfast.tools.search.path_patterns import BadGlob, glob_pattern
+from holdfast.tools.web_address import web_site
 
 PermissionMode = Literal["plan", "ask", "edit", "auto"]
 """`plan` changes nothing, `ask` asks before each change, `edit` allows edits of files and commands in the sandbox,
@@ -206,7 +207,10 @@ def parse_tool_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRul
 def _site_rule(text: str, where: str, inner: str, *, is_private: bool) -> ToolRule:
     """A rule for a domain, at any port unless it names one; `*.` stands for what is below a domain."""
     form = _DOMAIN.fullmatch(inner)
-    if not form:
+    name = form[1].removeprefix("*.") if form else ""
+    # Spelled as addresses are: a rule with a name of its own would match nothing.
+    site = name if name == "*" else web_site(f"http://{name}")
+    if not form or not site:
         raise ConfigError(
             f"{where}: `{text}` names no domain",
             hint="write `WebFetch(domain:example.com)`, `WebFetch(domain:*.example.com)` or `WebFetch`",
@@ -217,8 +221,10 @@ def _site_rule(text: str, where: str, inner: str, *, is_private: bool) -> ToolRu
             hint="write `WebFetch(domain:localhost:8000) with private`",
         )
     below = r"[^:\[\]]+\." if form[1].startswith("*.") else ""
-    host = r".+" if form[1] == "*" else below + re.escape(form[1].removeprefix("*."))
-    port = re.escape(form[2]) if form[2] else r"(:\d+)?"
+    host = r".+" if name == "*" else below + re.escape(site)
+    port = f":{int(form[2][1:])}" if form[2] else r"(:\d+)?"
+    if port in (":80", ":443"):
+        port = f"({port})?"  # A site has no port where it is the usual one.
     return ToolRule("WebFetch", re.compile(host + port), text.strip(), is_private)
 
 
