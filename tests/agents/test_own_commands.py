@@ -162,16 +162,26 @@ def test_a_link_in_a_repository_shows_nothing_from_elsewhere(setup, tmp_path):
     folder = setup.root / ".claude" / "commands"
     folder.mkdir(parents=True)
     (folder / "leak.md").symlink_to(tmp_path / "secret.md")
-    outer = tmp_path / "outer" / "commands"
-    put(tmp_path / "outer", "leak2", "the secret")
-    (setup.root / ".holdfast").mkdir()
-    (setup.root / ".holdfast" / "commands").symlink_to(outer)
     os.mkfifo(folder / "pipe.md")
     (folder / "huge.md").write_bytes(b"x" * 1_000_000)
     found = commands(setup)
     assert found.by_name == {}
-    assert len(found.warnings) == 4
+    assert len(found.warnings) == 3
     assert all("; the file is left out" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("linked", [".holdfast", ".holdfast/commands"])
+def test_a_folder_that_is_a_link_out_of_the_repository_is_not_looked_into(setup, tmp_path, linked):
+    for name in ("one", "two"):
+        put(tmp_path / "outer", name, "the secret")
+    outer = tmp_path / "outer" / ("commands" if "/" in linked else ".")
+    (setup.root / linked).parent.mkdir(exist_ok=True)
+    (setup.root / linked).symlink_to(outer)
+    (setup.root / ".claude").symlink_to(".claude")
+    found = commands(setup)
+    assert found.by_name == {}
+    where = setup.root / ".holdfast" / "commands"
+    assert found.warnings == (f"{where}: the folder lies outside the workspace; it is left out",)
 
 
 @pytest.mark.parametrize(

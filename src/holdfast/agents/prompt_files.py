@@ -53,6 +53,12 @@ def read_prompt_files(folders: Sequence[PromptFolder]) -> tuple[list[PromptFile]
     found: dict[str, PromptFile] = {}
     warnings: list[str] = []
     for folder in folders:
+        if folder.within and not _is_within(folder.path, folder.within):
+            # Not looked into: a link may lead to the whole disk.
+            warnings.append(
+                f"{printable_path(str(folder.path))}: the folder lies outside the workspace; it is left out"
+            )
+            continue
         for path in _paths(folder.path):
             inner = path.relative_to(folder.path).with_suffix("").parts
             name = ":".join(inner).lower()
@@ -67,6 +73,11 @@ def read_prompt_files(folders: Sequence[PromptFolder]) -> tuple[list[PromptFile]
             else:
                 found[name] = PromptFile(name, path, _shown(path, folder.within), read)
     return list(found.values()), warnings
+
+
+def _is_within(folder: Path, root: Path) -> bool:
+    # Not `Path.resolve`, which fails on links in a circle.
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
 
 
 def _document(path: Path, within: Path | None) -> SkillDocument:
