@@ -53,6 +53,23 @@ def test_without_a_sandbox_only_a_rule_runs_a_check(setup, rules, is_run):
     assert ("new finding" in said) is is_run
 
 
+@pytest.mark.parametrize(
+    ("allow", "is_run"),
+    [
+        (["Bash(ruff check:*)"], False),
+        (["Bash(.venv/bin/ruff check:*)"], False),
+        (["Bash(ruff check:*)", "Bash(.venv/bin/ruff check:*)"], True),
+    ],
+)
+def test_without_a_sandbox_a_program_of_the_project_needs_a_rule_with_its_place(setup, allow, is_run):
+    program = setup.root / ".venv" / "bin" / "ruff"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\ntouch ran\n")
+    program.chmod(0o755)
+    written(setup, parse_permissions({"allow": allow}, "here"), Unconfined("none works"))
+    assert (setup.root / "ran").exists() is is_run
+
+
 def test_a_rule_that_denies_a_program_and_the_off_switch_hold_in_a_sandbox(setup):
     denied = parse_permissions({"deny": ["Bash(ruff:*)"]}, "here")
     for permissions, settings in ((denied, None), (Permissions(), CheckSettings(seconds=0))):

@@ -1,6 +1,7 @@
 """Checks after an edit, by real linters in a real sandbox: new findings only, in time, and nothing else changed."""
 
 import asyncio
+import os
 import re
 import shutil
 import subprocess
@@ -134,6 +135,28 @@ def test_without_permission_nothing_is_run(project):
     work = project(may_run=lambda _: False)
     assert remark(work.write("b.py", "import os\n")) == ""
     assert work.asked == ["ruff check b.py"]
+
+
+def test_a_program_of_the_project_is_asked_about_with_its_place(project, monkeypatch):
+    work = project(may_run=lambda command: command.startswith("ruff"))
+    bin_folder = work.root / ".venv" / "bin"
+    program(bin_folder, "ruff", "#!/bin/sh\nexit 1\n")
+    work.write("b.py", "import os\n")
+    assert work.asked == ["ruff check b.py", ".venv/bin/ruff check b.py"]
+    monkeypatch.setenv("PATH", str(bin_folder), prepend=os.pathsep)
+    work.asked.clear()
+    work.write("c.py", "import os\n")
+    assert work.asked == ["ruff check c.py"], "it is the one that the path has"
+
+
+def test_names_with_braces_are_names(tmp_path):
+    folder = tmp_path / "{file}"
+    folder.mkdir()
+    (tmp_path / "go.mod").write_text("module a\n")
+    program(tmp_path / "venv" / "bin", "go", "#!/bin/sh\n")
+    (check,) = checks_of("{file}/x'y.go", CheckSettings(), Workspace([tmp_path]))
+    assert check.plain == "go vet ./'{file}'"
+    assert check.command.endswith(" vet ./'{file}'")
 
 
 @pytest.mark.slow

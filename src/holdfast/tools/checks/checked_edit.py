@@ -54,7 +54,8 @@ class ProjectChecks:
         ready = []
         until = time.monotonic() + self._settings.seconds
         for check in await asyncio.to_thread(lambda: list(checks_of(path, self._settings, workspace))):
-            if not self._may_run(check.plain) or self._late.get(check.command, 0) >= MOST_LATE:
+            commands = filter(None, (check.plain, check.own))
+            if not all(map(self._may_run, commands)) or self._late.get(check.command, 0) >= MOST_LATE:
                 continue
             if check.needs_file and not exists:
                 self._last[check.command] = []

@@ -116,6 +116,8 @@ class FileCheck(Struct, frozen=True):
     command: str
     folder: str
     plain: str
+    own: str = ""
+    """Where the program is one of the project and not that of the path: the command with its place, for rules."""
     is_quick: bool = False
     needs_file: bool = True
     """Whether the command names the file, so that it has nothing to look at before the file is there."""
@@ -175,22 +177,25 @@ def checks_of(path: str, settings: CheckSettings, workspace: Workspace) -> Itera
             continue
         found = find_config(path, checker.configs, workspace)
         if found and (program := find_program(checker.name, found[0], workspace)):
-            yield _file_check(checker, path, found[0], program)
+            yield _file_check(checker, path, found[0], program, workspace.roots[0])
 
 
-def _file_check(checker: Checker, path: str, folder: str, program: str) -> FileCheck:
+def _file_check(checker: Checker, path: str, folder: str, program: str, root: str) -> FileCheck:
     file = PurePosixPath(path).relative_to(folder)
     parent = "" if str(file.parent) == "." else shlex.quote(str(file.parent))
+    places = {"file": shlex.quote(str(file)), "folder": parent}
+    own = "" if program == shutil.which(checker.name) else shlex.quote(os.path.relpath(program, root))
 
     def filled(words: str) -> str:
-        # Not by `format`: the words of a shell have braces of their own.
-        return words.replace("{folder}", parent).replace("{file}", shlex.quote(str(file)))
+        # Not by `format`: the words of a shell have braces of their own. In one go: so may names.
+        return re.sub(r"\{(file|folder)\}", lambda named: places[named[1]], words)
 
     return FileCheck(
         checker.name,
         f"{checker.before}{shlex.quote(program)} {filled(checker.arguments)}",
         folder,
         filled(checker.plain),
+        own and own + filled(checker.plain.removeprefix(checker.name)),
         is_quick=checker.is_quick,
         needs_file="{file}" in checker.arguments,
     )
