@@ -292,6 +292,9 @@ def test_a_hook_at_the_end_keeps_the_agent_going_but_not_for_ever(setup):
     told = [text for text in heard(coding) if "the tests fail" in text]
     assert len(told) == MOST_CONTINUATIONS
     assert "asks you to continue" in told[0]
+    # Also of the last one, after which the run ends.
+    assert len(setup.reported) == MOST_CONTINUATIONS + 1
+    assert all("asks the agent to continue" in one for one in setup.reported)
 
 
 def test_a_hook_at_the_end_can_count_how_often_it_asked(setup):

@@ -101,7 +101,7 @@ def _verb(event: HookEvent, answer: HookAnswer) -> str:
             "before_tool": "denied",
             "after_tool": "objects to",
             "prompt": "blocked",
-            "stop": "lets the agent continue after",
+            "stop": "asks the agent to continue after",
         }[event]
     return "asks about" if answer.decision == "ask" and event == "before_tool" else "told the model about"
 
