@@ -7,6 +7,7 @@ to its end gives the whole text.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.messages import Json, ToolDefinition
@@ -26,6 +27,7 @@ from holdfast.store.text_parts import (
     parse_range,
     split_lines,
 )
+from holdfast.tool_use.web_frame import framed, has_frame
 
 MAX_LINES = 400
 MAX_CHARS = 16_000
@@ -65,10 +67,12 @@ def recall(
         if chars is not None:
             raise InputError("`chars` goes with neither `grep` nor `query`", hint="narrow these with `lines`")
         sought = {"grep": grep} if grep is not None else {"query": query or ""}
-        return matching_part(whole, text, lines, sought, context, limits)
-    if chars is not None:
-        return character_part(whole, text, lines, chars, limits)
-    return line_part(whole, text, lines, limits)
+        found = matching_part(whole, text, lines, sought, context, limits)
+    elif chars is not None:
+        found = character_part(whole, text, lines, chars, limits)
+    else:
+        found = line_part(whole, text, lines, limits)
+    return replace(found, is_web=True) if has_frame(text) else found
 
 
 def whole_text(store: Store, prefix: str) -> tuple[str, str]:
@@ -101,11 +105,13 @@ def _search(store: Store, query: str, log: str | None, limits: OutputLimits) -> 
 
 def _found(store: Store, hit: SearchHit, query: str) -> str:
     """A found text by its id, with the lines that are most about the query."""
-    lines = split_lines(store.text(hit.artifact))
+    text = store.text(hit.artifact)
+    lines = split_lines(text)
     found = lines_with_words(query, lines).found[:LINES_OF_EACH]
     listing = list_matches(found, lines, (1, len(lines)), 0, OutputLimits())
     where = f", entry {hit.entry} (number {hit.seq} of log {hit.log})" if hit.entry else ""
-    return f"{hit.artifact}: {count_noun(len(lines), 'line')}{where}\n{listing.text}"
+    shown = framed(listing.text) if has_frame(text) else [listing.text]
+    return "\n".join([f"{hit.artifact}: {count_noun(len(lines), 'line')}{where}", *shown])
 
 
 RECALL_TOOL = ToolDefinition(
@@ -214,5 +220,6 @@ def _answer(found: RecalledText, asked: dict[str, str]) -> str:
         quoted = {key: value.replace("\\", "\\\\").replace('"', '\\"') for key, value in found.more.items()}
         inside = ", ".join(f'{key}="{value}"' for key, value in quoted.items())
         tail.append(f"[more: {RECALL}({inside})]")
-    shown = found.text.removesuffix("\n") if tail else found.text
-    return "\n".join([head, *([shown] if shown else []), *tail])
+    text = found.text.removesuffix("\n") if tail or found.is_web else found.text
+    shown = framed(text) if found.is_web else [text] if text else []
+    return "\n".join([head, *shown, *tail])

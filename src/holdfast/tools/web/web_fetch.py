@@ -14,10 +14,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
+from holdfast.tool_use.web_frame import framed
 from holdfast.tools.envelope import ErrorCode, ToolError, ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.web import readable
-from holdfast.tools.web.framed import framed
 from holdfast.tools.web.web_page import MayReach, WebLimits, WebPage, fetch_page
 from holdfast.tools.workspace import Workspace
 

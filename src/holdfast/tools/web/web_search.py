@@ -10,9 +10,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
+from holdfast.tool_use.web_frame import framed
 from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
-from holdfast.tools.web.framed import framed
 from holdfast.tools.workspace import Workspace
 
 

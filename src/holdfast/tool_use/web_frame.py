@@ -6,6 +6,7 @@ Rule: the frame has a mark with a digest of what is inside, so that nothing insi
 import hashlib
 import re
 
+_OPENING = re.compile(r"^<web [0-9a-f]{16}>$", re.MULTILINE)
 _UNSEEN = re.compile("[\U000e0000-\U000e007f]")
 """Characters that no screen shows and that spell ASCII."""
 
@@ -20,3 +21,8 @@ def framed(text: str) -> list[str]:
         text or "(no text)",
         f"</web {mark}>",
     ]
+
+
+def has_frame(text: str) -> bool:
+    """Whether some of a text is from the web."""
+    return _OPENING.search(text) is not None
