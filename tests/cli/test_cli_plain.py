@@ -23,11 +23,15 @@ def test_a_dumb_terminal_gets_lines_of_plain_text_in_one_session(tmp_path):
             terminal.write(b"Two\n")
             terminal.read_until(b"The second one.")
             terminal.read_until(b"> ")
-            terminal.write(b"\x04")
+            terminal.write(b"/model other/name\n")
+            terminal.read_until(b"`/model` needs the screen")
+            terminal.read_until(b"> ")
+            terminal.write(b"/exit\n")
             assert terminal.code() == 0
             assert b"\x1b" not in terminal.sent
         finally:
             terminal.close()
         sent = [seen.json["messages"] for seen in server.requests if seen.method == "POST"]
+    assert len(sent) == 2
     assert "One" in str(sent[1])
     assert "The first reply." in str(sent[1])

@@ -86,7 +86,7 @@ def test_what_the_mode_denies_is_not_run(tmp_path):
     assert terminal.events(UserSaid) == []
 
 
-def test_escape_ends_a_command_and_a_later_one_waits_for_it(tmp_path):
+def test_escape_ends_a_command_and_a_later_one_goes_back_into_the_prompt(tmp_path):
     terminal = Terminal(tmp_path)
 
     async def work():
@@ -98,12 +98,34 @@ def test_escape_ends_a_command_and_a_later_one_waits_for_it(tmp_path):
             await terminal.say(pilot, "!echo after > after.txt")
             await terminal.until(pilot, lambda: "waits until this is done" in terminal.text())
             await pilot.press("escape")
+            await terminal.idle(pilot)
+            assert terminal.app.prompt.text == "!echo after > after.txt"
+            assert "waits until this is done" not in terminal.text()
+            await pilot.press("enter")
             await terminal.until(pilot, lambda: len(cards(terminal)) == 2)
             await terminal.idle(pilot)
 
     driven(work())
     assert (terminal.root / "after.txt").read_text() == "after\n"
     assert "sleep 600" in joined_text(terminal.events(UserSaid)[0].parts)
+
+
+def test_a_command_that_waits_runs_after_the_one_before_it(tmp_path):
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "!echo begun; until test -e go; do sleep 0.1; done")
+            await terminal.until(pilot, lambda: "│ begun" in terminal.text())
+            await terminal.say(pilot, "!echo after > after.txt")
+            await terminal.until(pilot, lambda: "waits until this is done" in terminal.text())
+            (terminal.root / "go").touch()
+            await terminal.until(pilot, lambda: len(cards(terminal)) == 2)
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert (terminal.root / "after.txt").read_text() == "after\n"
 
 
 @given(st.text(max_size=200), st.integers(3, 50))

@@ -9,12 +9,15 @@ import sys
 from msgspec.structs import replace
 
 from holdfast.agents.coding.coding_session import OpenedSession
+from holdfast.agents.commands import COMMANDS
 from holdfast.agents.options import AgentOptions
 from holdfast.cli.event_output import TextOutput
 from holdfast.cli.run import make_request, run_agent
 from holdfast.cli.streams import note
 
-HELP = "this terminal draws no screen: type a line and press Enter; Ctrl+D leaves, and nobody is asked for approval"
+HELP = "this terminal draws no screen: type a line and press Enter; Ctrl+D or `/exit` leaves, and nobody is asked for approval"
+LEAVE = ("/exit", "/quit")
+SCREEN_COMMANDS = {"/clear", *(f"/{name}" for name in COMMANDS)}
 
 
 class PlainOutput(TextOutput):
@@ -36,7 +39,12 @@ def run_plain(options: AgentOptions) -> int:
         if not line:
             sys.stderr.write("\n")
             return code
-        if line.strip():
+        name = line.strip().partition(" ")[0]
+        if name in LEAVE:
+            return code
+        if name in SCREEN_COMMANDS:
+            note(f"`{name}` needs the screen: here a line is a message or `/` and a command file of your own")
+        elif name:
             output = PlainOutput()
             code = run_agent(options, make_request(options, line.strip(), ""), output)
             options = replace(options, log=output.log or options.log, resumes_newest=False)

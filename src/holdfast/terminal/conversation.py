@@ -76,8 +76,8 @@ class Conversation:
         """Messages that wait until a run can start."""
         self._queued: list[tuple[UserPiece, str]] = []
         """Messages given to the agent while it works, each with its text in the log."""
-        self._later: list[str] = []
-        """Commands that wait for the end of the run."""
+        self._later: list[tuple[str, NotePiece]] = []
+        """Commands that wait for the end of the run, each with the note that says so."""
         self._is_stopping = False
         """Whether the run was interrupted: what is said now waits for the next one."""
         self._done = asyncio.Event()
@@ -120,7 +120,7 @@ class Conversation:
         return self.is_busy
 
     def take_back(self) -> str:
-        """The newest message that waits, which is not sent then; empty if there is none."""
+        """The newest message or own command that waits, which is not sent or run then; empty if there is none."""
         if self._waiting and self._waiting[-1].is_queued:
             piece = self._waiting.pop()
             self._view.drop(piece)
@@ -131,6 +131,12 @@ class Conversation:
                 self._view.drop(piece)
                 return piece.text
             self._unqueue(piece)
+        # What changes the session, such as `/model`, still waits.
+        for at, (line, note) in reversed([*enumerate(self._later)]):
+            if line.startswith("!"):
+                del self._later[at]
+                self._view.drop(note)
+                return line
         return ""
 
     def stepped(self) -> None:
@@ -196,8 +202,8 @@ class Conversation:
     def _can_begin(self, line: str) -> bool:
         """Whether a line that needs a session can be done now; else it waits, or the person is told why not."""
         if self.is_busy:
-            self._later.append(line)
-            self._view.add(NotePiece(f"{line} waits until this is done"))
+            self._later.append((line, NotePiece(f"{line} waits until this is done")))
+            self._view.add(self._later[-1][1])
         elif self.session is None:
             self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
         return not self.is_busy and self.session is not None
@@ -230,7 +236,7 @@ class Conversation:
             said, self._waiting = self._waiting, []
             self._start("working", self._run(said))
         elif self._later:
-            self._take_line(self._later.pop(0))
+            self._take_line(self._later.pop(0)[0])
         elif self._waiting:
             self._view.add(NotePiece("this waits until a model is chosen", "warning"))
 

@@ -96,9 +96,13 @@ def with_remark(result: ToolResult, remark: str) -> ToolResult:
     return ToolResult(replace(result.envelope, text=text), (Text(text), *result.parts[1:]), result.shown)
 
 
+def _sentence(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."
+
+
 def error_result(error: ToolError, context: dict[str, Json]) -> ToolResult:
     """A tool's error as a result. The hint is part of what the model reads, since it says what to do next."""
-    message = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
+    message = " ".join(_sentence(part) for part in (error.message, error.hint) if part)
     # A quoted argument may contain a lone surrogate, which JSON cannot.
     sentence = message.encode("utf-8", "replace").decode()
     text = f"{error.code}: {sentence}"
