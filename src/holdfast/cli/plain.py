@@ -15,7 +15,10 @@ from holdfast.cli.event_output import TextOutput
 from holdfast.cli.run import make_request, run_agent
 from holdfast.cli.streams import note
 
-HELP = "this terminal draws no screen: type a line and press Enter; Ctrl+D or `/exit` leaves, and nobody is asked for approval"
+HELP = (
+    "this terminal draws no screen: type a line and press Enter; Ctrl+D or `/exit` leaves, and nobody is asked "
+    "for approval"
+)
 LEAVE = ("/exit", "/quit")
 SCREEN_COMMANDS = {"/clear", *(f"/{name}" for name in COMMANDS)}
 
