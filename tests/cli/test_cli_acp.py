@@ -278,9 +278,11 @@ def test_a_session_is_listed_loaded_and_continued_in_a_new_process(root):
 @pytest.mark.slow
 def test_two_sessions_in_two_folders_with_attachments(root, tmp_path):
     other = repository(tmp_path / "second")
+    config = (root / "holdfast.toml").read_text()
+    (root / "holdfast.toml").write_text(config.replace("window", "images = true\nwindow", 1))
 
     async def scenario(server):
-        async with editing(root, server) as (agent, _, _):
+        async with editing(root, server) as (agent, editor, _):
             one, two = await opened(agent, root), await opened(agent, other)
             blocks = [
                 text_block("Compare "),
@@ -293,13 +295,18 @@ def test_two_sessions_in_two_folders_with_attachments(root, tmp_path):
             assert turns == ["end_turn", "end_turn"]
             with pytest.raises(RequestError, match="no picture that a model reads"):
                 await ask(agent, one, image_block(base64.b64encode(b"GIF").decode(), "image/gif"))
+            with pytest.raises(RequestError, match="the model takes no pictures"):
+                await ask(agent, two, image_block(PNG, "image/png"))
+            (root / "cut.png").write_bytes(base64.b64decode(PNG)[:40])
+            assert await ask(agent, one, "See @cut.png") == "end_turn"
+            assert "`cut.png` begins like a picture, but it is damaged" in editor.said("agent_thought_chunk")
             with pytest.raises(RequestError, match="the prompt is empty"):
                 await ask(agent, one, " ")
 
     with working(says("Hello.")) as server:
         run_editor(scenario(server))
     sent = [json.dumps(body["messages"]) for body in bodies(server)]
-    [with_files] = [text for text in sent if "Compare" in text]
+    with_files = next(text for text in sent if "Compare" in text)
     assert 'Compare @\\"main.py\\":1-2 with `notes.md`' in with_files
     assert "You must read them with Read before you answer:\\n- main.py, lines 1-2\\n<" in with_files
     assert "Write to @main.py.\\n</attachment>" in with_files

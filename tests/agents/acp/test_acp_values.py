@@ -1,6 +1,7 @@
 """What passes between an editor and the agent, without a connection: prompts, calls, options and the outbox."""
 
 import asyncio
+import base64
 
 import pytest
 
@@ -8,6 +9,7 @@ pytest.importorskip("acp", reason="the extra `acp` is not installed")
 
 from acp.helpers import (
     audio_block,
+    image_block,
     start_tool_call,
     update_agent_message_text,
     update_agent_thought_text,
@@ -61,6 +63,26 @@ def test_a_link_to_a_file_is_a_mention(uri, said):
 def test_sound_is_refused():
     with pytest.raises(InputError, match="sound"):
         read_prompt([audio_block("AAAA", "audio/wav")], "/work")
+
+
+def png(width):
+    """The head of a picture, which says its size, and its end."""
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4, "big") + (1).to_bytes(4, "big")
+    return image_block(base64.b64encode(head + b"\x08\x06\0\0\0\0\0\0\0IEND").decode(), "image/png")
+
+
+def test_pictures_that_a_provider_would_refuse_are_refused_before_they_are_in_the_session():
+    given = read_prompt([png(8_000)] * 8, "/work", takes_images=True)
+    assert [one.media_type for one in given.images] == ["image/png"] * 8
+    with pytest.raises(InputError, match="9 pictures"):
+        read_prompt([png(1)] * 9, "/work", takes_images=True)
+    with pytest.raises(InputError, match="8001 × 1 pixels"):
+        read_prompt([png(8_001)], "/work", takes_images=True)
+    with pytest.raises(InputError, match="takes no pictures"):
+        read_prompt([png(1)], "/work")
+    cut = image_block(png(1).data[:-8], "image/png")
+    with pytest.raises(InputError, match="damaged"):
+        read_prompt([cut], "/work", takes_images=True)
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,8 @@ class EditorSession:
 
     async def prompt(self, blocks: Sequence[PromptBlock]) -> PromptResponse:
         self._expect_idle()
-        given = read_prompt(blocks, self.coding.workspace.roots[0])
+        takes_images = self.coding.agent.model_entry.images
+        given = read_prompt(blocks, self.coding.workspace.roots[0], takes_images=takes_images)
         log = self.coding.session.log
         before, is_first = log.info.entries, not self.coding.session.window.transcript.rounds
         self._is_cancelled = False

@@ -40,6 +40,7 @@ from holdfast.agents.notices import (
     FoldMade,
     HookReported,
     Notice,
+    PicturesMentioned,
     Replied,
     StepBegan,
     SubAgentNotice,
@@ -120,6 +121,8 @@ class EventUpdates:
                 yield from self._finished(notice)
             case HookReported(text=text) | Warned(text=text):
                 yield update_agent_thought_text(f"\n[{text}]\n")
+            case PicturesMentioned(notes=notes):
+                yield update_agent_thought_text(f"\n[{'; '.join(notes)}]\n")
             case FoldMade() | SummaryBegan(waits=True) | SummaryMade():
                 yield update_agent_thought_text(f"\n[{_describe(notice)}]\n")
             case SubAgentNotice():

@@ -20,9 +20,11 @@ from acp.schema import (
 )
 from msgspec import Struct
 
+from holdfast.agents.attachments import MOST_PICTURES
 from holdfast.errors import InputError
 from holdfast.messages import Image
-from holdfast.tools.files.special_files import LARGEST_PICTURE, media_type
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.files.special_files import check_picture, check_picture_bytes, media_type
 
 PromptBlock = (
     TextContentBlock
@@ -43,8 +45,8 @@ class EditorPrompt(Struct, frozen=True):
     images: tuple[Image, ...] = ()
 
 
-def read_prompt(blocks: Iterable[PromptBlock], root: str) -> EditorPrompt:
-    """Raises InputError for what no model can be sent."""
+def read_prompt(blocks: Iterable[PromptBlock], root: str, *, takes_images: bool = False) -> EditorPrompt:
+    """Raises InputError for what the model cannot be sent: once in the session, it would be in every request."""
     words: list[str] = []
     attached: list[str] = []
     images: list[Image] = []
@@ -63,6 +65,13 @@ def read_prompt(blocks: Iterable[PromptBlock], root: str) -> EditorPrompt:
                 images.append(_picture(data))
             case AudioContentBlock():
                 raise InputError("sound cannot be sent to a model", hint="write it down, or leave it out")
+    if images and not takes_images:
+        raise InputError(
+            "the model takes no pictures",
+            hint="choose another, or set `images = true` for it in `holdfast.toml` if it does",
+        )
+    if len(images) > MOST_PICTURES:
+        raise InputError(f"{len(images)} pictures are attached", hint=f"attach {MOST_PICTURES} at most")
     said = EditorPrompt("".join(words), tuple(attached), tuple(images))
     if not (said.text.strip() or attached or images):
         raise InputError("the prompt is empty", hint="write what to do")
@@ -105,8 +114,8 @@ def _picture(data: str) -> Image:
         raise InputError(
             "an attachment is no picture that a model reads", hint="attach PNG, JPEG, GIF or WebP"
         )
-    if len(raw) > LARGEST_PICTURE:
-        raise InputError(
-            f"a picture has {len(raw)} bytes; {LARGEST_PICTURE} can be sent", hint="make it smaller"
-        )
-    return Image(kind, data)
+    try:
+        check_picture_bytes(len(raw), "attachment")
+        return check_picture(raw, "attachment")[0]
+    except ToolError as error:
+        raise InputError(error.message, hint="attach a smaller or a whole picture") from None
