@@ -479,6 +479,8 @@ def test_what_is_asked_wrongly_is_answered_with_an_error_of_the_protocol(root):
         {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "none"}},
         {"jsonrpc": "2.0", "method": "unknown/notification"},
         request(9, "session/list"),
+        request(10, "session/list", cursor="9" * 5_000),
+        request(11, "session/new", cwd="/" + "a" * 5_000, mcpServers=[]),
     )
     pipe = subprocess.PIPE
     env = {**environment(root), "ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
@@ -486,7 +488,7 @@ def test_what_is_asked_wrongly_is_answered_with_an_error_of_the_protocol(root):
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env) as process:
         process.stdin.write(sent)
         process.stdin.flush()
-        answers = [json.loads(process.stdout.readline()) for _ in range(11)]
+        answers = [json.loads(process.stdout.readline()) for _ in range(13)]
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     codes = {one["id"]: one["error"]["code"] for one in answers if "error" in one}
@@ -500,6 +502,8 @@ def test_what_is_asked_wrongly_is_answered_with_an_error_of_the_protocol(root):
         5: -32602,
         6: -32601,
         8: -32603,
+        10: -32602,
+        11: -32602,
     }
     said = {one["id"]: one["error"]["message"] for one in answers if "error" in one}
     assert said[2] == "there is no open session `none`\nhint: open it with `session/load`"

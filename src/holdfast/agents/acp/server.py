@@ -56,6 +56,7 @@ from holdfast.version import __version__
 
 PAGE = 50
 """Sessions in one answer to `session/list`."""
+LONGEST_CURSOR = 9
 NOT_FOUND, INVALID_PARAMS, INTERNAL = -32002, -32602, -32603
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -165,7 +166,7 @@ class ProtocolAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         with _protocol_errors():
-            if cursor and not cursor.isdecimal():
+            if cursor and not (cursor.isdecimal() and len(cursor) <= LONGEST_CURSOR):
                 raise InputError(
                     f"`{cursor}` is no place in the list of sessions", hint="begin without a cursor"
                 )
@@ -245,7 +246,8 @@ def _code(error: HoldfastError) -> int:
 
 def _root(cwd: str) -> Path:
     root = Path(cwd)
-    if not root.is_absolute() or not root.is_dir():
+    # `os.path`, because a name that is too long is no error there.
+    if not root.is_absolute() or not os.path.isdir(root):  # noqa: PTH112
         raise InputError(f"`{cwd}` is no folder that a session can work in", hint="give its absolute path")
     return root.resolve()
 
