@@ -68,6 +68,11 @@ def minimal_environment(home: Path, own: dict[str, str]) -> dict[str, str]:
     return {**passed, **identity, "HOME": str(home), "TERM": "dumb", "NO_COLOR": "1", **own}
 
 
+def _own_node(name: str) -> dict[str, str]:
+    """The Node that was installed beside the client comes first."""
+    return {"PATH": f"{PACKAGES[name].path.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
 def _claude(place: Place) -> Start:
     words = [
         "-p",
@@ -171,7 +176,8 @@ def _pi(place: Place) -> Start:
     (place.home / ".pi" / "agent").mkdir(parents=True)
     models = place.home / ".pi" / "agent" / "models.json"
     models.write_text(json.dumps({"providers": {"loopback": provider}}), encoding="utf-8")
-    return Start(["--provider", "loopback", "--model", "gpt-6-sol", "-p", place.task], {"PI_OFFLINE": "1"})
+    words = ["--provider", "loopback", "--model", "gpt-6-sol", "-p", place.task]
+    return Start(words, {"PI_OFFLINE": "1"} | _own_node("pi"))
 
 
 def _aider(place: Place) -> Start:

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 HERE = Path(__file__).resolve().parent
 INSTALLED = HERE / ".installed"
+NODE = "node@22.23.3"
+"""For a client that wants a newer Node than many systems have; it lies beside its program."""
 
 
 class CannotInstall(Exception):
@@ -49,8 +51,8 @@ class Package(Struct, frozen=True):
         return mark.exists() and mark.read_text(encoding="utf-8") == self.pins and self.path.exists()
 
 
-def _npm(name: str, version: str, package: str, program: str) -> Package:
-    return Package(name, version, (f"{package}@{version}",), f"node_modules/{program}")
+def _npm(name: str, version: str, package: str, program: str, *more: str) -> Package:
+    return Package(name, version, (f"{package}@{version}", *more), f"node_modules/{program}")
 
 
 PACKAGES = {
@@ -59,15 +61,16 @@ PACKAGES = {
         # The package of the platform holds the whole program; the one above it wants a newer Node.
         _npm(
             "claude",
-            "2.1.325",
+            "2.1.328",
             "@anthropic-ai/claude-code-linux-x64",
             "@anthropic-ai/claude-code-linux-x64/claude",
         ),
-        _npm("codex", "0.166.0", "@openai/codex", ".bin/codex"),
+        _npm("codex", "0.169.0", "@openai/codex", ".bin/codex"),
         _npm("opencode", "1.18.33", "opencode-ai", "opencode-linux-x64/bin/opencode"),
         _npm("gemini", "0.61.0", "@google/gemini-cli", ".bin/gemini"),
+        # 0.24.4 now and then says that a quick command printed nothing.
         _npm("qwen", "0.15.10", "@qwen-code/qwen-code", ".bin/qwen"),
-        _npm("pi", "0.74.2", "@earendil-works/pi-coding-agent", ".bin/pi"),
+        _npm("pi", "0.87.1", "@earendil-works/pi-coding-agent", ".bin/pi", NODE),
         # litellm imports `mcp` and does not ask for it.
         Package("mini", "2.4.6", ("mini-swe-agent==2.4.6", "mcp"), ".venv/bin/mini", is_python=True),
         Package("aider", "0.86.2", ("aider-chat==0.86.2",), ".venv/bin/aider", is_python=True),
