@@ -206,6 +206,8 @@ def test_modes_options_and_commands(root):
                 options = (await agent.set_config_option("model", session, model)).config_options
                 assert options[1].current_value == model
                 assert options[0].current_value == "plan"
+            assert await ask(agent, session, "/clear") == "end_turn"
+            assert "this command is for a terminal" in editor.text
             assert await ask(agent, session, "/mode auto") == "end_turn"
             assert editor.of("current_mode_update")[-1].current_mode_id == "auto"
             assert editor.of("config_option_update")[-1].config_options[0].current_value == "auto"

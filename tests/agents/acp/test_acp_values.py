@@ -91,7 +91,7 @@ def test_pictures_that_a_provider_would_refuse_are_refused_before_they_are_in_th
         ("/context", "/context"),
         (" /mode plan \n", "/mode plan"),
         ("/MODE plan", "/MODE plan"),
-        ("/resume", ""),
+        ("/resume", "/resume"),
         ("/etc/hosts is wrong", ""),
         ("/ctx", ""),
         ("say /context", ""),

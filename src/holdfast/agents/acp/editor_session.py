@@ -33,9 +33,11 @@ from holdfast.agents.acp.prompts import EditorPrompt, PromptBlock, read_prompt
 from holdfast.agents.acp.questions import approval_reason, ask_approval, ask_form, ask_question
 from holdfast.agents.acp.session_options import (
     EFFORT,
+    ELSEWHERE,
     MODE,
     MODEL,
     command_line,
+    command_name,
     config_options,
     mode_state,
     offered_commands,
@@ -59,6 +61,8 @@ from holdfast.views import path
 
 SECONDS_TO_END = 10.0
 """How long an interrupted run may take to write down what it did."""
+
+IN_THE_EDITOR = "Your editor begins, opens and leaves sessions; this command is for a terminal."
 
 _STOP_REASONS: dict[RunStopReason, StopReason] = {
     "interrupted": "cancelled",
@@ -262,6 +266,9 @@ class EditorSession:
     async def _run(self, given: EditorPrompt) -> StopReason:
         self._tell_notes()
         if line := self._command(given):
+            if command_name(line) in ELSEWHERE:
+                self._outbox.put(update_agent_message_text(IN_THE_EDITOR))
+                return "end_turn"
             self._is_command = True
             try:
                 answer = await run_command(self.coding, line)

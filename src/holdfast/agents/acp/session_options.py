@@ -30,8 +30,8 @@ from holdfast.models.selection import models_with_address
 OptionCategory = Literal["mode", "model", "thought_level"]
 """What an option is about, in the protocol's words."""
 MODE, MODEL, EFFORT = "mode", "model", "effort"
-ELSEWHERE = frozenset({"resume", "fork"})
-"""Commands that open another session: in an editor its list of sessions does that."""
+ELSEWHERE = frozenset({"resume", "fork", "clear", "exit", "quit"})
+"""Commands that open or leave a session: in an editor its list of sessions does that."""
 
 
 def mode_state(coding: CodingSession) -> SessionModeState:
@@ -78,9 +78,13 @@ def command_line(given: EditorPrompt, own: OwnCommands) -> str:
     text = given.text.strip()
     if not text.startswith("/"):
         return ""
-    name = text.partition(" ")[0].removeprefix("/").lower()
-    is_built_in = name in COMMANDS and name not in ELSEWHERE and not (given.attached or given.images)
+    name = command_name(text)
+    is_built_in = (name in COMMANDS or name in ELSEWHERE) and not (given.attached or given.images)
     return text if is_built_in or own.parse(text) else ""
+
+
+def command_name(line: str) -> str:
+    return line.partition(" ")[0].removeprefix("/").lower()
 
 
 def _input(usage: str) -> AvailableCommandInput | None:
