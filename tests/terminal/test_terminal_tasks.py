@@ -87,6 +87,23 @@ def test_a_card_says_how_far_a_sub_agent_is_and_then_what_it_reports(tmp_path):
     driven(work())
 
 
+def test_the_card_of_a_sub_agent_that_is_interrupted_has_no_tick(tmp_path):
+    model = Employed([call("Read", "r", path="main.py")], "Never said.")
+    terminal = Terminal(tmp_path, model=model, mode="auto")
+
+    async def work():
+        async with terminal.app.run_test(size=(100, 30)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Where?")
+            await terminal.until(pilot, lambda: "step 2 of 60" in terminal.text())
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+            assert cards(terminal)[0].state == "interrupted"
+            assert "■ Task find the loader" in terminal.text()
+
+    driven(work())
+
+
 @pytest.mark.slow
 def test_what_a_sub_agent_would_change_is_shown_as_it_would_be(tmp_path):
     model = Employed([call("Read", "r", path="main.py")], [EDIT], "Did it.", writes=True)

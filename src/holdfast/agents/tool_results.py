@@ -34,7 +34,8 @@ UNCERTAIN = (
 )
 UNCERTAIN_EFFECT = "what it did is uncertain"
 """Part of the result of a call that was stopped before it had one."""
-
+SUB_AGENT_STOPPED = "[The sub-agent was stopped: "
+"""Begins a line of the report of a sub-agent that did not come to its end."""
 
 LARGE_TEXT = 50_000
 """Searching so many characters for secrets takes about ten milliseconds."""
@@ -61,6 +62,11 @@ async def redact_ahead(session: Session, result: ToolResult) -> None:
 def is_uncertain(text: str) -> bool:
     """Whether a result says that the effect of its call is unknown."""
     return text == UNCERTAIN or UNCERTAIN_EFFECT in text
+
+
+def is_stopped_task(name: str, text: str) -> bool:
+    """Whether a result is the report of a sub-agent that did not come to its end."""
+    return name == "Task" and any(line.startswith(SUB_AGENT_STOPPED) for line in text.splitlines())
 
 
 class ResultRecorder:

@@ -23,7 +23,7 @@ from holdfast.agents.notices import (
     Warned,
     innermost,
 )
-from holdfast.agents.tool_results import is_uncertain
+from holdfast.agents.tool_results import is_stopped_task, is_uncertain
 from holdfast.events import (
     AssistantReplied,
     Compacted,
@@ -91,7 +91,8 @@ def _finish_card(card: CallCard, parts: tuple[UserPart, ...], shown: str, *, is_
     card.full = joined_text(parts)
     card.shown = shown or card.full
     card.live = ""
-    if card.name in ("Bash", OWN) and _INTERRUPTED.match(card.full):
+    is_interrupted = card.name in ("Bash", OWN) and _INTERRUPTED.match(card.full)
+    if is_interrupted or is_stopped_task(card.name, card.full):
         card.state = "interrupted"
     elif not is_error:
         has_failed = card.name in ("Bash", OWN) and _FAILED_EXIT.match(card.full)

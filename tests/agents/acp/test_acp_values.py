@@ -167,6 +167,9 @@ def test_titles_places_and_results_of_calls(workspace, tmp_path):
     assert has_failed("Bash", "Exit code: 2\nno", is_error=False)
     assert not has_failed("Bash", "Exit code: 0\nyes", is_error=False)
     assert not has_failed("Read", "Exit code: 2", is_error=False)
+    stopped = "I began.\n[The sub-agent was stopped: it was interrupted. The text above is its last message.]"
+    assert has_failed("Task", stopped, is_error=False)
+    assert not has_failed("Task", "All done.", is_error=False)
     [shown] = output_content("Bash", "```\nin a fence\n```", "")
     assert shown.content.text == "````\n```\nin a fence\n```\n````"
     [shown] = output_content("Grep", "x" * LONGEST_OUTPUT + "y", "")

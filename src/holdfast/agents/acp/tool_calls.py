@@ -12,7 +12,7 @@ from acp.helpers import text_block, tool_content, tool_diff_content
 from acp.schema import ContentToolCallContent, FileEditToolCallContent, ToolCallLocation, ToolKind
 
 from holdfast.agents.commands.markdown import fenced
-from holdfast.agents.tool_results import is_uncertain
+from holdfast.agents.tool_results import is_stopped_task, is_uncertain
 from holdfast.messages import Json, ToolCall
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.file_text import load_file
@@ -119,8 +119,10 @@ def _current_text(workspace: Workspace, path: str) -> str | None:
 
 
 def has_failed(name: str, text: str, *, is_error: bool) -> bool:
-    """A command that ended with another code than 0 has failed, although its tool worked."""
-    return is_error or is_uncertain(text) or (name == "Bash" and bool(_FAILED_EXIT.match(text)))
+    """A command that ended with another code than 0 has failed, although its tool worked; so has a sub-agent that
+    was stopped."""
+    failed_exit = name == "Bash" and bool(_FAILED_EXIT.match(text))
+    return is_error or failed_exit or is_uncertain(text) or is_stopped_task(name, text)
 
 
 def output_content(name: str, full: str, shown: str) -> Sequence[CallContent]:

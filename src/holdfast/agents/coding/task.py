@@ -28,6 +28,7 @@ from holdfast.agents.project_rules import read_rules, rule_changes
 from holdfast.agents.session_gate import SessionGate
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
 from holdfast.agents.spending import TASK_PURPOSE
+from holdfast.agents.tool_results import SUB_AGENT_STOPPED
 from holdfast.effort import Effort
 from holdfast.events import UsageReported
 from holdfast.messages import Json, Usage
@@ -248,7 +249,7 @@ class SubAgent:
         lines = [_bounded(text.strip(), steps[-1].entry if steps else self.log)]
         if not isinstance(end, Done):
             why = end.question if isinstance(end, Ask) else end.sentence
-            lines.append(f"[The sub-agent was stopped: {why}. The text above is its last message.]")
+            lines.append(f"{SUB_AGENT_STOPPED}{why}. The text above is its last message.]")
         if changed:
             lines.append(f"[It changed: {', '.join(changed)}. Read them before you edit them.]")
         lines.append(f'[{len(steps)} steps; what it did and saw: Recall(id="{self.log}")]')
