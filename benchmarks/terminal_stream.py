@@ -70,7 +70,8 @@ def reply(size: int) -> str:
 
 
 def serve(text: str, seconds: float) -> ThreadingHTTPServer:
-    """A provider with the API for chat completions, which streams this text."""
+    """A provider with the API for chat completions, which streams this text. A request without tools is for a
+    title, which is short."""
 
     def parts() -> Iterator[str]:
         count = int(seconds * RATE)
@@ -86,10 +87,10 @@ def serve(text: str, seconds: float) -> ThreadingHTTPServer:
             self.wfile.write(b'{"data": [{"id": "test"}]}')
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
             self._begin("text/event-stream")
             with contextlib.suppress(ConnectionError):  # the agent is ended before the reply
-                for part in parts():
+                for part in parts() if request.get("tools") else ("Everything",):
                     self._send({"delta": {"content": part}})
                 self._send({"delta": {}, "finish_reason": "stop"})
                 self.wfile.write(b"data: [DONE]\n\n")
