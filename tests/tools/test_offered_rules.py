@@ -175,12 +175,23 @@ def test_the_parts_of_a_command_have_their_own_rules(command, rules):
     assert verdict == ("allow" if rules else "ask")
 
 
-def test_what_a_rule_covers_already_is_neither_the_reason_nor_offered_again():
-    permissions = Permissions().allowing("Bash(make test:*)")
-    call = ToolCall("c", "Bash", {"command": "make test -k && rm -rf build"})
+@pytest.mark.parametrize("rule", ["Bash(make test:*)", "Bash(make:*)"])
+@pytest.mark.parametrize(
+    "before", ["make test -k", "make test -k && make test -j2 && make test && make test a"]
+)
+def test_what_a_rule_allows_already_is_neither_the_reason_nor_offered_again(rule, before):
+    permissions = Permissions().allowing(rule)
+    call = ToolCall("c", "Bash", {"command": f"{before} && rm -rf build"})
     asked = decide(call, "ask", permissions, CallContext(sandbox="holds"))
     assert (asked.verdict, asked.reason) == ("ask", "`rm` is not known to only read")
     assert (asked.part, asked.offered_rules) == ("rm -rf build", ("Bash(rm -rf build)",))
+
+
+def test_a_rule_for_less_access_does_not_do_for_more():
+    permissions = Permissions().allowing("Bash(make:*)")
+    call = ToolCall("c", "Bash", {"command": "npm install && make test", "access": "network"})
+    asked = decide(call, "ask", permissions, CallContext(sandbox="holds"))
+    assert asked.offered_rules == ("Bash(npm install:*) with network", "Bash(make test:*) with network")
 
 
 def test_full_access_is_offered_for_the_very_command():

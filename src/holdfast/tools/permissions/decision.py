@@ -87,10 +87,8 @@ def decide(
     call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
 ) -> PermissionDecision:
     decision = _decide(call, mode, permissions, context)
-    if decision.verdict != "ask" or not (rules := rules_to_offer(call, context)):
+    if decision.verdict != "ask" or not (rules := rules_to_offer(call, permissions, context)):
         return decision
-    known = {rule.text for rule in permissions.commands.allow}
-    rules = tuple(rule for rule in rules if rule not in known)
     # Only rules that would help are offered: one that asks outranks one that allows.
     try:
         helped = _decide(call, mode, reduce(Permissions.allowing, rules, permissions), context)
@@ -106,9 +104,9 @@ def meant_tool(call: ToolCall) -> str:
     return str(name) if is_other else call.name
 
 
-def rules_to_offer(call: ToolCall, context: CallContext) -> tuple[str, ...]:
-    """The rules for a call and similar ones: a command by the first words of its parts, a file by its folder,
-    otherwise the tool."""
+def rules_to_offer(call: ToolCall, permissions: Permissions, context: CallContext) -> tuple[str, ...]:
+    """The rules for a call and similar ones: a command by the first words of the parts that no rule allows yet, a
+    file by its folder, otherwise the tool."""
     if call.name == "Bash":
         command, access = call.arguments.get("command"), _asked_access(call)
         if not isinstance(command, str):
@@ -116,8 +114,16 @@ def rules_to_offer(call: ToolCall, context: CallContext) -> tuple[str, ...]:
         is_held = context.sandbox == "holds"
         is_more = is_held and access in ("network", "full")
         scope = StrictScope() if is_held and access != "full" else _scope_beside_full(context)
-        reads = partial(_reads_beside, scope=scope)
-        return rules_for(command, access if is_more else None, is_held=is_held, reads=reads)
+        usual: Access = permissions.usual_access if is_held else "full"
+        wanted = access or usual if is_held else usual
+
+        def needs_rule(part: PlainCommand) -> bool:
+            return not (
+                _reads_beside(part, scope=scope)
+                or _is_allowed(part, permissions.commands.allow, usual=usual, wanted=wanted)
+            )
+
+        return rules_for(command, access if is_more else None, is_held=is_held, needs_rule=needs_rule)
     if call.name in WEB_TOOLS:
         return (f"WebFetch(domain:{context.path})" if call.name == "WebFetch" else call.name,)
     if call.name not in PATH_TOOLS:
@@ -163,7 +169,7 @@ def _decide_web(
         return ALLOWED  # the tool itself reports what is wrong
     allowed = _hit(permissions.allow, call, context)
     if mode == "plan" and not allowed:
-        offer = f"the rule `{rules_to_offer(call, context)[0]}` would allow it"
+        offer = f"the rule `{rules_to_offer(call, permissions, context)[0]}` would allow it"
         return PermissionDecision(
             "deny",
             f"this is plan mode, in which the web is reached only by a rule: {offer}",
@@ -238,9 +244,9 @@ def _decide_command(
     if context.sandbox == "off" and mode == "auto":
         return PermissionDecision("allow", "the sandbox is off", rule="auto mode", access=wanted)
     if trouble:
-        rules = permissions.commands.allow
-        # The person already answered for what a rule covers.
-        rest = why_not_reading(command, scope, lambda one: any(rule.covers(one) for rule in rules)) or trouble
+        # What a rule allows already is no reason to ask.
+        is_allowed = partial(_is_allowed, rules=permissions.commands.allow, usual=usual, wanted=wanted)
+        rest = why_not_reading(command, scope, is_allowed) or trouble
         return PermissionDecision("ask", rest.reason, part=rest.part, access=wanted)
     return PermissionDecision(
         "allow", "it only reads", rule=f"{mode} mode", access="read" if is_held else usual
@@ -265,6 +271,12 @@ def _find_grant(
         return held
     reads = partial(_reads_beside, scope=_scope_beside_full(context))
     return find_grant(rules, command, usual=usual, reads=reads)
+
+
+def _is_allowed(part: PlainCommand, rules: tuple[CommandRule, ...], *, usual: Access, wanted: Access) -> bool:
+    """Whether a rule allows a part of a command."""
+    grant = find_grant(rules, part.text, usual=usual, reads=lambda _: False)
+    return grant is not None and not is_above(wanted, grant.access)
 
 
 def _scope_beside_full(context: CallContext) -> StrictScope:

@@ -29,10 +29,10 @@ def rules_for(
     access: Access | None = None,
     *,
     is_held: bool = True,
-    reads: Callable[[PlainCommand], bool] = lambda _: False,
+    needs_rule: Callable[[PlainCommand], bool] = lambda _: True,
 ) -> tuple[str, ...]:
-    """The rules that would allow a command and its like, one for each part that does more than read; empty where
-    there are none.
+    """The rules that would allow a command and its like, one for each part that needs one; empty where there are
+    none.
 
     A program with sub-commands is named with its sub-command, one of a list alone, and any other command as a
     whole. So is one with full access, which nothing holds, and without a sandbox one whose name says little.
@@ -41,7 +41,7 @@ def rules_for(
         commands = split_commands(command)
     except NotPlainError:
         return ()
-    parts = [one for one in commands if len(commands) == 1 or not reads(one)]
+    parts = [one for one in commands if len(commands) == 1 or needs_rule(one)]
     rules = [_rule(one, access, is_held=is_held, is_alone=len(commands) == 1) for one in parts]
     found = tuple(dict.fromkeys(rules))
     return found if all(found) and len(found) <= MOST_RULES else ()

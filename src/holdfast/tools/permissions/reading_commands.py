@@ -63,15 +63,15 @@ class NotReading(Struct, frozen=True):
 def why_not_reading(
     command: str,
     scope: StrictScope | None = None,
-    is_covered: Callable[[PlainCommand], bool] = lambda _: False,
+    is_allowed: Callable[[PlainCommand], bool] = lambda _: False,
 ) -> NotReading | None:
-    """None for a command that only reads. `scope` is for where a mistake would count; parts that are covered need
-    not read."""
+    """None for a command that only reads, except for the parts that are allowed. `scope` is for where a mistake
+    would count."""
     try:
         commands = split_commands(command)
     except NotPlainError as error:
         return NotReading(str(error), command)
-    reasons = ((one.text, why_not_reading_one(one, scope)) for one in commands if not is_covered(one))
+    reasons = ((one.text, why_not_reading_one(one, scope)) for one in commands if not is_allowed(one))
     return next((NotReading(reason, part) for part, reason in reasons if reason), None)
 
 
