@@ -6,12 +6,15 @@ Values hold no cycles, so the garbage collector need not visit them (`gc=False`)
 of a full collection in a log of a thousand steps.
 """
 
+import re
 from typing import Any
 
 from msgspec import Struct
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict of these."""
+
+_REMINDER_TAG = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
 
 
 class Text(Struct, frozen=True, gc=False, tag="text"):
@@ -116,6 +119,11 @@ def add_usage(one: Usage, other: Usage) -> Usage:
         one.cache_write + other.cache_write,
         one.searches + other.searches,
     )
+
+
+def system_reminder(text: str) -> str:
+    """What a program tells a model, in the tags that models know for it. Nothing inside can end it."""
+    return f"<system-reminder>\n{_REMINDER_TAG.sub('‹', text)}\n</system-reminder>"
 
 
 def joined_text(parts: tuple[UserPart | AssistantPart, ...]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from holdfast.agents.attachments import MOST_PICTURES, Attachment, attach_picture
-from holdfast.messages import Image
+from holdfast.messages import Image, system_reminder
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import entry_kind
@@ -124,4 +124,4 @@ def _reminder(files: list[str], folders: list[str], troubles: dict[str, str], pi
     if folders:
         lines.append(f"The user mentioned these folders; list them with LS: {', '.join(folders)}")
     lines += [f"A mention leads to nothing: {said}. Tell the user." for said in troubles.values()]
-    return "\n".join(["<system-reminder>", *lines, "</system-reminder>"]) if lines else ""
+    return system_reminder("\n".join(lines)) if lines else ""

@@ -52,7 +52,7 @@ from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
 from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.effort import Effort
 from holdfast.events import Noted, SystemSet, ToolsSet
-from holdfast.messages import Image, Json
+from holdfast.messages import Image, Json, system_reminder
 from holdfast.models.model import Model
 from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.store import Store, open_store
@@ -247,8 +247,7 @@ class CodingSession:
             await self._messages.all_heard()
             for job in self.tool_state.shell.background:
                 # For the session that is resumed from the log.
-                said = ENDED_WITH_SESSION.format(job.id)
-                self.agent.say("", f"<system-reminder>\n{said}\n</system-reminder>")
+                self.agent.say("", system_reminder(ENDED_WITH_SESSION.format(job.id)))
         finally:
             await self.agent.aclose()
             self.tool_state.close()
@@ -287,10 +286,8 @@ class CodingSession:
                 continue
             self._reminded.add(folder)
             if rules := read_rules(self.workspace, folder):
-                self.agent.remind(
-                    f"<system-reminder>\nFor files in `{folder}` these rules hold too ({rules.path}):\n"
-                    f"{rules.text.strip()}\n</system-reminder>"
-                )
+                about = f"For files in `{folder}` these rules hold too ({rules.path}):"
+                self.agent.remind(system_reminder(f"{about}\n{rules.text.strip()}"))
 
     def _is_visible(self, file: str, first: int, last: int, since: int) -> bool:
         # Computed once for all reads of a step: nothing is folded in between, and what is new counts as not shown.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from holdfast.errors import HoldfastError
 from holdfast.events import RecapSet
+from holdfast.messages import system_reminder
 from holdfast.review.repository import open_repository
 
 KEY = "environment"
@@ -57,6 +58,4 @@ def environment_recap(lines: tuple[str, ...]) -> RecapSet:
 def environment_reminder(lines: tuple[str, ...]) -> str:
     """For beside what the person says, once. The end of a request is rebuilt each time, and a model that binds its
     thinking to every byte before it would lose there what it thought."""
-    return "\n".join(
-        ["<system-reminder>", "Environment:", *(f"- {line}" for line in lines), "</system-reminder>"]
-    )
+    return system_reminder("\n".join(["Environment:", *(f"- {line}" for line in lines)]))

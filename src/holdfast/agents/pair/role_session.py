@@ -22,7 +22,7 @@ from holdfast.agents.pair.measuring import TurnWork
 from holdfast.agents.project_rules import rule_changes
 from holdfast.agents.tool_results import UNCERTAIN, UNCERTAIN_EFFECT, open_calls
 from holdfast.events import RecapSet, RulesSet, ToolReturned, UserSaid
-from holdfast.messages import Text, ToolCall, joined_text
+from holdfast.messages import Text, ToolCall, joined_text, system_reminder
 from holdfast.pair.handover import OF_DESIGN, Handover
 from holdfast.pair.roles import Definitions, Role
 from holdfast.pair.turn_texts import quoted
@@ -57,9 +57,8 @@ ROLE_TOOLS = (
 """The tools that a role may have; every role has Recall and HandOver too."""
 DECISIONS, PROGRESS = "decisions", "progress"
 MOST_NUDGES = 2
-NUDGE = (
-    "<system-reminder>\nYou ended without handing over. Your turn ends with HandOver: call it now, or continue "
-    "with the work.\n</system-reminder>"
+NUDGE = system_reminder(
+    "You ended without handing over. Your turn ends with HandOver: call it now, or continue with the work."
 )
 
 FindFaults = Callable[[Role, Handover, int], tuple[str, ...]]

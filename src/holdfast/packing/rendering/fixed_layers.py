@@ -13,7 +13,15 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events import RecapSet
-from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, UserMessage
+from holdfast.messages import (
+    AssistantMessage,
+    Json,
+    Message,
+    SystemMessage,
+    Text,
+    UserMessage,
+    system_reminder,
+)
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.levels import RenderContext
@@ -120,7 +128,6 @@ def _first_sentences(line: str, sentences: int) -> str:
     return line[: end.start()] if end else line
 
 
-_FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
 _ORDER = ("active", "pending", "done")
 _MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]"}
 
@@ -144,13 +151,12 @@ def _recap(todos: Todos, standing: Iterable[RecapSet], lines: int) -> UserMessag
     told = [_standing(recap, lines) for recap in standing]
     if todos.open:
         told.append(_todos(todos, lines))
-    body = "\n".join(["<system-reminder>", *told, "</system-reminder>"])
-    return UserMessage((Text(body),))
+    return UserMessage((Text(system_reminder("\n".join(told))),))
 
 
 def _standing(recap: RecapSet, lines: int) -> str:
     most = len(recap.lines) if recap.whole else max(lines, 1)
-    shown = [_framed(line) for line in recap.lines[:most]]
+    shown = [_one_line(line) for line in recap.lines[:most]]
     left = len(recap.lines) - len(shown)
     more = f" {left} not listed." if left else ""
     head = f"{recap.title}:" if recap.whole else f"{recap.title}: {len(recap.lines)}.{more}"
@@ -168,10 +174,9 @@ def _todos(todos: Todos, lines: int) -> str:
 
 
 def _short(text: str) -> str:
-    line = _framed(text)
+    line = _one_line(text)
     return line if len(line) <= 160 else line[:157] + "..."
 
 
-def _framed(text: str) -> str:
-    """On one line, with no tag of the frame in it."""
-    return _FRAME.sub("‹", " ".join(text.split()))
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

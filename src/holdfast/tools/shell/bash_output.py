@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from holdfast.messages import Json
+from holdfast.messages import Json, system_reminder
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.shell.bash import exit_words
 from holdfast.tools.shell.command_output import (
@@ -102,10 +102,7 @@ def take_ended_jobs(shell: Shell) -> list[str]:
     ended = [job for job in shell.jobs.values() if job.ending and not job.is_end_read]
     for job in ended:
         job.is_end_read = True
-    return [
-        f"<system-reminder>\nA background job has ended. {job_state(job)}.\n</system-reminder>"
-        for job in ended
-    ]
+    return [system_reminder(f"A background job has ended. {job_state(job)}.") for job in ended]
 
 
 def _listed(shell: Shell) -> ToolResult:
