@@ -24,7 +24,7 @@ def test_a_dumb_terminal_gets_lines_of_plain_text_in_one_session(tmp_path):
             terminal.read_until(b"The second one.")
             terminal.read_until(b"> ")
             terminal.write(b"/model other/name\n")
-            terminal.read_until(b"`/model` needs the screen")
+            terminal.read_until(b"`/model` needs a screen")
             terminal.read_until(b"> ")
             terminal.write(b"/exit\n")
             assert terminal.code() == 0

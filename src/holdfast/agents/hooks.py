@@ -131,7 +131,7 @@ def named_files(command: str, folder: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _words(command: str, folder: Path) -> list[str]:
-    """The words of a command, and those that a shell would make of it: with blanks, from home, from the folder."""
+    """The words of a command as they are written, and as a shell reads them: in quotes, below `~` or `$PWD`."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
@@ -139,7 +139,7 @@ def _words(command: str, folder: Path) -> list[str]:
     except ValueError:  # A quote is left open.
         quoted = []
     words = [*_WORD_ENDS.split(command), *quoted]
-    # A function, so that no backslash in a name of a folder counts.
+    # The replacement is a function: a backslash in the folder's name is no escape then.
     found = [os.path.expanduser(_FOLDER.sub(lambda _: str(folder), word)) for word in words]  # noqa: PTH111
     return [*words, *(one for one in found if os.path.isabs(one))]  # noqa: PTH117 - a text
 

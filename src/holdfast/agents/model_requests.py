@@ -32,7 +32,7 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
     def request(self, pack: Pack) -> ModelRequest:
         window, most = self.entry.window, self.entry.max_output
         max_tokens = min(self.max_tokens, most) if most else self.max_tokens
-        # Our count is not the provider's.
+        # An eighth more than counted: the provider may count more than we do.
         left = window - pack.tokens * 9 // 8
         return ModelRequest(
             messages=pack.messages,

@@ -46,7 +46,7 @@ def run_plain(options: AgentOptions) -> int:
         if name in LEAVE:
             return code
         if name in SCREEN_COMMANDS:
-            note(f"`{name}` needs the screen: here a line is a message or `/` and a command file of your own")
+            note(f"`{name}` needs a screen; here you can type messages and your own commands")
         elif name:
             output = PlainOutput()
             code = run_agent(options, make_request(options, line.strip(), ""), output)

@@ -149,7 +149,7 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def may_think_when_off(self) -> bool:
-        """Whether nothing is sent for `off`, since how to turn its thinking off is not known."""
+        """Whether nothing is sent for `off`, since it is not known how to turn its thinking off."""
         return self.thinking in ("adaptive", "effort") and self.thinking_off == "default"
 
     def effort_for(self, wanted: Effort | None) -> Effort:
@@ -160,7 +160,7 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def recommended_effort(self) -> Effort:
-        """Near the one that the provider recommends; not `off` just because there are no levels in between."""
+        """The level nearest to what the provider recommends; `off` only if it recommends that."""
         above = [level for level in self.levels if level != "off"]
         return nearest_effort(self.effort, above if above and self.effort != "off" else self.levels)
 

@@ -154,8 +154,8 @@ class RecalledText(Struct, frozen=True):
     """What was asked for. `chars` is set where characters were asked for, or a line was too long to show whole.
 
     `matches` counts matching lines, or texts where no id was given. `note` says what is not as asked; `more` is
-    the arguments of the call that continues where this one was cut off. `is_web` says that what it is a part of has
-    text from the web.
+    the arguments of the call that continues where this one was cut off. `is_web` says that the whole text has a
+    part from the web.
     """
 
     id: str

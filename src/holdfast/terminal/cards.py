@@ -87,8 +87,8 @@ MOST_FULL = 2_000
 LONGEST = 200_000
 """Lines and characters that an open card shows; the rest is in the log, and the screen stays fast."""
 MOST_OWN, LAST_OWN = 30, 25
-"""Lines of the output of a person's own command that are shown at first, and how many of them are the last ones:
-a test run says there what failed."""
+"""Lines of the output of a person's own command that are shown at first, and how many of them are its last: a test
+run says at its end what failed."""
 TAIL = 4
 """Lines of a command's output that are shown at first."""
 LIVE_LINES = 5
@@ -144,7 +144,7 @@ def render_card(card: CallCard, width: int, *, is_open: bool) -> Content:
 
 
 def _wrap(line: Content, width: int) -> list[Content]:
-    # Most lines fit, and to find that out is far cheaper than to wrap.
+    # Measuring is far cheaper than wrapping, and most lines fit.
     return line.wrap(width) if line.cell_length > width else [line]
 
 
@@ -217,7 +217,7 @@ def _report(card: CallCard, widest: int) -> Content:
 
 
 def _first_lines(lines: Sequence[str], widest: int, most: int = MOST_SHORT, last: int = 0) -> list[Content]:
-    """The first lines, and of more than `most` so many of the last."""
+    """At most so many lines: the first ones, and the `last` ones if that leaves some out."""
     first = most - last if len(lines) > most else most
     shown = [Content(truncate(line, widest)) for line in lines[:first]]
     if len(lines) > most:

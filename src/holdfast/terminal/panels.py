@@ -35,6 +35,7 @@ T = TypeVar("T", ApprovalDecision, ChoiceAnswer)
 GRACE = 0.6
 """Seconds in which a key still belongs to what was being typed."""
 LONGEST_SCOPE = 48
+"""Cells of what an answer holds for in this session; more would push the keys off the screen."""
 MOST_ROWS = 400
 """Lines of a change that are shown at first."""
 RESERVED_ROWS = {"-tiny": 9, "-short": 15, "-tall": 25}
@@ -90,7 +91,7 @@ class AskingPanel(Vertical, Generic[T]):
         return is_open
 
     def _show_line(self, *, is_open: bool) -> None:
-        # Instead of the keys, which are no answers then: a small screen has no room for both.
+        # In place of the keys, which answer nothing while one types: a small screen has no room for both.
         self._line.display = is_open
         self.query_one("#keys").display = not is_open
 
@@ -136,7 +137,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         if asked.diff or asked.trouble or asked.name == "Bash":
             with VerticalScroll(id="change", can_focus=False):
                 yield Static(_change(asked, MOST_ROWS), markup=False)
-        # The rules are never cut, not even where there is little room.
+        # Apart from the reason, which is cut on a small screen: rules are always shown whole.
         where = Content.styled(f"Where is this kept? {_rules(asked)}", "bold")
         yield Static(where, id="where", markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
@@ -238,7 +239,6 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
 
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
-    # The command of which this is the beginning is shown above.
     scope = truncate(_scope(asked, asked.session_scope), LONGEST_SCOPE)
     lines = [("y", "yes, this once"), ("a", f"yes, in this session: {scope}")]
     if asked.offered_rules:
@@ -263,7 +263,7 @@ def _rules(asked: ApprovalRequest) -> str:
 
 
 def _scope(asked: ApprovalRequest, rule: str) -> str:
-    """A rule; a command that is shown already is not shown again."""
+    """A rule, or a word for the command that is shown above."""
     whole = f"Bash({asked.about})"
     is_whole = asked.name == "Bash" and rule.startswith(whole)
     return f"this very command{rule.removeprefix(whole)}" if is_whole else one_line(rule)

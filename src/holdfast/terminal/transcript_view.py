@@ -155,7 +155,7 @@ class TranscriptView(VerticalScroll):
             return
         self._first = first
         self.remove_children([entry for piece in going if (entry := self._entries.pop(id(piece), None))])
-        # Or what was painted of a thousand removed widgets would stay in memory (Textualize/textual, issue 6665).
+        # Textual keeps what was painted of up to a thousand removed widgets (its issue 6665).
         StylesCache.get_inner_outer.cache_clear()
 
     def _repaint(self) -> None:

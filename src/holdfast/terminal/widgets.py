@@ -37,7 +37,7 @@ class ResponsiveWidget(Widget):
             self.refresh()
         else:
             self.clear_cached_dimensions()
-            # What a layout found since a change that Textual has not heard of yet; it would not be measured again.
+            # A layout may have measured it since the last change, and Textual would not measure it again.
             self._box_model_cache.clear()
             self.refresh(layout=True)
 
@@ -161,7 +161,7 @@ def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
 
 MOST_SUGGESTIONS, LEAST_SUGGESTIONS = 8, 4
 SHORT = 20
-"""Rows of the screen from which on most suggestions are shown; with fewer, prompt and status line need the room."""
+"""A screen with fewer rows shows the fewest suggestions: prompt and status line need the room."""
 
 
 class SuggestionList(ResponsiveWidget):

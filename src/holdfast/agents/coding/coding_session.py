@@ -22,7 +22,7 @@ from holdfast.agents.coding.environment import (
     KEY,
     environment_recap,
     environment_reminder,
-    look_around,
+    read_environment,
 )
 from holdfast.agents.coding.hooked_messages import HookedMessages
 from holdfast.agents.coding.model_search import search_web
@@ -140,7 +140,7 @@ class CodingSession:
         usual, once = self.agent.effort, self.effort_once
         if once:
             self.agent.effort = once
-            once = self.agent.effort
+            once = self.agent.effort  # the nearest level that the model has
         try:
             return await run(self.agent)
         finally:
@@ -153,25 +153,25 @@ class CodingSession:
     async def hear(
         self, text: str, *, images: Sequence[Image] = (), attached: Sequence[str] = ()
     ) -> Stop | None:
-        """Take in what a person says, mentions resolved, and what else the model should know with it, unless a hook
-        blocks it."""
-        lines = await look_around(Path(self.workspace.roots[0]))
+        """Take in what a person says, with mentions resolved and what else the model should know by now. A hook may
+        block it."""
+        lines = await read_environment(Path(self.workspace.roots[0]))
         recap = self.session.window.transcript.recaps.get(KEY)
-        recalled = recap.lines if recap else ()
+        at_end = recap.lines if recap else ()
         is_bound = self.agent.model_entry.binds_thinking and self.agent.effort != "off"
-        if lines == (self._environment if is_bound else recalled):
+        if lines == (self._environment if is_bound else at_end):
             lines = ()
         ended = take_ended_jobs(self.tool_state.shell)
         reminders = [environment_reminder(lines)] if lines and is_bound else []
         if blocked := await self._messages.hear(text, *ended, *reminders, images=images, attached=attached):
             self.effort_once = None
-            # They are told with the next message.
+            # The model still learns which jobs have ended.
             self.agent.say("", *ended)
             return blocked
         # After the message: a rewind to before it takes this back too.
         if lines and not is_bound:
             self.session.record(environment_recap(lines))
-        elif is_bound and recalled:
+        elif is_bound and at_end:
             self.session.record(environment_recap(()))
         if is_bound:
             self._environment = lines or self._environment

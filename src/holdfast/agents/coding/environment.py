@@ -20,8 +20,8 @@ SECONDS = 3.0
 _STATUS = ("status", "--porcelain=v1", "--branch", "--ignore-submodules=all")
 
 
-async def look_around(root: Path) -> tuple[str, ...]:
-    """A line for each thing that the model should know; none where that takes too long."""
+async def read_environment(root: Path) -> tuple[str, ...]:
+    """`describe_environment` with a time limit; nothing if it takes longer."""
     try:
         # Off the event loop, and not for long: git may take its time in a large repository.
         async with asyncio.timeout(SECONDS):
@@ -31,6 +31,7 @@ async def look_around(root: Path) -> tuple[str, ...]:
 
 
 def describe_environment(root: Path, today: datetime.date | None = None) -> tuple[str, ...]:
+    """A line for each thing that the model should know."""
     lines = [
         f"working folder: {root}",
         f"date: {today or datetime.datetime.now().astimezone().date()}",
@@ -56,6 +57,6 @@ def environment_recap(lines: tuple[str, ...]) -> RecapSet:
 
 
 def environment_reminder(lines: tuple[str, ...]) -> str:
-    """For beside what the person says, once. The end of a request is rebuilt each time, and a model that binds its
-    thinking to every byte before it would lose there what it thought."""
+    """For a place beside a message. The end of a request is rebuilt each time, and a model that binds its thinking
+    to every byte before it would lose its thoughts there. A sub-agent is told once only."""
     return system_reminder("\n".join(["Environment:", *(f"- {line}" for line in lines)]))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
 from holdfast.agents.build import AgentConfig, build_agent, config_gate, open_log_session
-from holdfast.agents.coding.environment import environment_reminder, look_around
+from holdfast.agents.coding.environment import environment_reminder, read_environment
 from holdfast.agents.coding.own_sub_agents import SubAgentKind, SubAgentKinds
 from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
@@ -230,8 +230,7 @@ class SubAgent:
         """Do the work and report, also when interrupted: something may have been changed. The parent's model stays
         open."""
         try:
-            # Once and beside the prompt: nothing else is said to a sub-agent.
-            lines = await look_around(Path(self._parent.workspace.roots[0]))
+            lines = await read_environment(Path(self._parent.workspace.roots[0]))
             self._agent.say(self._arguments.prompt, *([environment_reminder(lines)] if lines else []))
             return self._report(await run(self._agent))
         except asyncio.CancelledError:

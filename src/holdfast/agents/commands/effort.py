@@ -27,7 +27,7 @@ ABOUT: dict[Effort, str] = {
 
 def describe_effort(entry: ModelEntry, level: Effort) -> str:
     if level == "off" and entry.may_think_when_off:
-        return "asks for no thinking; it may think all the same"
+        return "no level is sent; it may think all the same"
     return ABOUT[level]
 
 

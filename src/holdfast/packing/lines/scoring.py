@@ -81,8 +81,8 @@ def line_limit(window: int) -> int:
 
 
 def evict_lines(line_index: LogLineIndex, most: int, kept: Iterable[KeptLines] = ()) -> None:
-    """Let go of the worst lines where a quarter as many again as `most` have come together. Lines that notes keep
-    stay, whatever they are worth, and half of `most` besides."""
+    """Let go of the worst lines once there are a quarter more than `most`. Lines that notes keep stay, whatever
+    they are worth, and half of `most` besides."""
     lines = line_index.lines
     if len(lines) <= most + most // 4:
         return

@@ -54,8 +54,7 @@ class ProjectChecks:
         ready = []
         until = time.monotonic() + self._settings.seconds
         for check in await asyncio.to_thread(lambda: list(checks_of(path, self._settings, workspace))):
-            commands = filter(None, (check.plain, check.own))
-            if not all(map(self._may_run, commands)) or self._late.get(check.command, 0) >= MOST_LATE:
+            if not all(map(self._may_run, check.spellings)) or self._late.get(check.command, 0) >= MOST_LATE:
                 continue
             if check.needs_file and not exists:
                 self._last[check.command] = []

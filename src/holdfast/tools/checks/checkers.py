@@ -110,14 +110,14 @@ class CheckSettings(Struct, frozen=True):
 
 
 class FileCheck(Struct, frozen=True):
-    """A check of one file: the command, the folder in which it runs, and the command as rules and people see it."""
+    """A check of one file: the command, the folder in which it runs, and the command as people see it."""
 
     name: str
     command: str
     folder: str
     plain: str
-    own: str = ""
-    """Where the program is one of the project and not that of the path: the command with its place, for rules."""
+    spellings: tuple[str, ...]
+    """The command as rules spell it; with the program's place too, where that is not the one of `PATH`."""
     is_quick: bool = False
     needs_file: bool = True
     """Whether the command names the file, so that it has nothing to look at before the file is there."""
@@ -171,7 +171,7 @@ def checks_of(path: str, settings: CheckSettings, workspace: Workspace) -> Itera
         if glob_pattern(pattern).fullmatch(path):
             written = command.replace("{file}", shlex.quote(path))
             name = (shlex.split(command) or ["check"])[0] if command.strip() else "check"
-            yield FileCheck(name, written, ".", written, needs_file="{file}" in command)
+            yield FileCheck(name, written, ".", written, (written,), needs_file="{file}" in command)
     for checker in CHECKERS:
         if checker.name in settings.skip or not path.endswith(checker.suffixes):
             continue
@@ -184,18 +184,21 @@ def _file_check(checker: Checker, path: str, folder: str, program: str, root: st
     file = PurePosixPath(path).relative_to(folder)
     parent = "" if str(file.parent) == "." else shlex.quote(str(file.parent))
     places = {"file": shlex.quote(str(file)), "folder": parent}
-    own = "" if program == shutil.which(checker.name) else shlex.quote(os.path.relpath(program, root))
 
     def filled(words: str) -> str:
-        # Not by `format`: the words of a shell have braces of their own. In one go: so may names.
+        # Not by `format`, since a shell has braces of its own; and in one go, since names may have them too.
         return re.sub(r"\{(file|folder)\}", lambda named: places[named[1]], words)
 
+    plain = filled(checker.plain)
+    spellings = [plain]
+    if program != shutil.which(checker.name):
+        spellings.append(shlex.quote(os.path.relpath(program, root)) + plain.removeprefix(checker.name))
     return FileCheck(
         checker.name,
         f"{checker.before}{shlex.quote(program)} {filled(checker.arguments)}",
         folder,
-        filled(checker.plain),
-        own and own + filled(checker.plain.removeprefix(checker.name)),
+        plain,
+        tuple(spellings),
         is_quick=checker.is_quick,
         needs_file="{file}" in checker.arguments,
     )

@@ -208,7 +208,7 @@ def _site_rule(text: str, where: str, inner: str, *, is_private: bool) -> ToolRu
     """A rule for a domain, at any port unless it names one; `*.` stands for what is below a domain."""
     form = _DOMAIN.fullmatch(inner)
     name = form[1].removeprefix("*.") if form else ""
-    # Spelled as addresses are: a rule with a name of its own would match nothing.
+    # Spelled as it is in addresses; otherwise the rule would match nothing.
     site = name if name == "*" else web_site(f"http://{name}")
     if not form or not site:
         raise ConfigError(

@@ -32,15 +32,15 @@ ENDED_BY = {
     "tr": {"tr"} | _PARTS,
     **dict.fromkeys(("thead", "tbody", "tfoot"), _PARTS),
 }
-"""Elements whose end may be left out, and what begins where they end."""
+"""Elements whose end tag may be left out, and the tags that end them by beginning."""
 HOLDERS = (TIGHT | LOOSE) - VOID - ENDED_BY.keys()
-"""Blocks in which such an element ends with them, at the latest."""
+"""Blocks that end such an element inside them when they end."""
 ALWAYS_SHOWN = VOID | {"body", "html"}
-"""Scripts show a body that is hidden at first."""
+"""Not left out even if hidden: scripts show a body that is hidden at first."""
 DEEPEST = 20
-"""Lists in lists that are indented; more could make gigabytes of a small page."""
+"""Levels of lists that are indented; without a limit a small page could become gigabytes."""
 LONGEST_TEXT = 2_000_000
-"""Characters that are written: what a page can have, but not with a long address added to each short link."""
+"""Characters that are written: enough for any page, but not for a long address at each of many links."""
 LEAST_MAIN = 200
 """Characters of the main part of a page; a shorter one is a frame that a script would fill."""
 
@@ -75,7 +75,7 @@ class PageReader(HTMLParser):
         if self._depth == 1 and tag in ENDED_BY.get(self._skipping, ()):
             self._skipping = ""
         if self._skipping:
-            self._depth += self._is_counted(tag)
+            self._depth += self._nests(tag)
         elif tag in SKIPPED or (tag not in ALWAYS_SHOWN and _is_hidden(given)):
             self._skipping, self._depth = tag, 1
         elif tag == "title":
@@ -91,7 +91,7 @@ class PageReader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if self._skipping:
             is_own = tag == self._skipping and self._depth == 1
-            self._depth -= is_own or self._is_counted(tag)
+            self._depth -= is_own or self._nests(tag)
             if self._depth:
                 return
             self._skipping = ""
@@ -114,7 +114,8 @@ class PageReader(HTMLParser):
         elif self.pieces and not self.pieces[-1].endswith((" ", "\n")):
             self.pieces.append(" ")
 
-    def _is_counted(self, tag: str) -> bool:
+    def _nests(self, tag: str) -> bool:
+        """Whether a tag begins or ends a level within what is skipped."""
         return tag in HOLDERS if self._skipping in ENDED_BY else tag == self._skipping
 
     def _begin(self, tag: str, given: Attributes) -> None:

@@ -35,7 +35,7 @@ _TEXTUAL = re.compile(
 _HTML = ("text/html", "application/xhtml+xml")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _REFUSED_CODECS = ("punycode", "idna", "unicode_escape", "raw_unicode_escape", "utf-7")
-"""Slow ones, and one that makes half characters, which cannot be stored."""
+"""Slow ones, and one that makes lone surrogates, which cannot be stored."""
 
 
 class WebFetchArguments(Struct, frozen=True, forbid_unknown_fields=True):

@@ -71,7 +71,7 @@ class WebPage(Struct, frozen=True):
 
     @property
     def answer(self) -> str:
-        """The status and its usual words, since a server could write anything there."""
+        """The status with its usual words; those of the server could say anything."""
         is_known = any(self.status == known for known in HTTPStatus)
         return f"{self.status} {HTTPStatus(self.status).phrase}" if is_known else str(self.status)
 
@@ -172,7 +172,7 @@ def _certificates() -> Any:
 
 
 def _failure(address: WebAddress, error: Exception) -> ToolError:
-    # Behind this word the message quotes the server.
+    # From here on the message quotes the server.
     said = str(error).partition(": bytearray(")[0]
     said = " ".join(said.split())[:200] or type(error).__name__
     return ToolError("EXECUTION_ERROR", f"`{address.site}` could not be read: {said}")
@@ -212,7 +212,7 @@ class _Unpacker:
 
     @property
     def is_over(self) -> bool:
-        """Whether what follows belongs to no packed part."""
+        """Whether the packed parts have ended, and what follows is something else."""
         return not _GZIP.startswith(self._stream.unused_data[: len(_GZIP)])
 
     def unpack(self, piece: bytes, most: int) -> bytes:
