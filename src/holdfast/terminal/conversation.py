@@ -132,7 +132,8 @@ class Conversation:
                 return piece.text
             self._unqueue(piece)
         # What changes the session, such as `/model`, still waits.
-        for at, (line, note) in reversed([*enumerate(self._later)]):
+        for at in reversed(range(len(self._later))):
+            line, note = self._later[at]
             if line.startswith("!"):
                 del self._later[at]
                 self._view.drop(note)
@@ -202,8 +203,9 @@ class Conversation:
     def _can_begin(self, line: str) -> bool:
         """Whether a line that needs a session can be done now; else it waits, or the person is told why not."""
         if self.is_busy:
-            self._later.append((line, NotePiece(f"{line} waits until this is done")))
-            self._view.add(self._later[-1][1])
+            note = NotePiece(f"{line} waits until this is done")
+            self._later.append((line, note))
+            self._view.add(note)
         elif self.session is None:
             self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
         return not self.is_busy and self.session is not None
