@@ -122,6 +122,26 @@ class Terminal:
     async def say(self, pilot, text):
         await self.type(pilot, text, "enter")
 
+    def asked(self, text, *keys, size):
+        """What the screen says when a call is asked about, and after each key; at the end nothing may wait."""
+        seen = []
+
+        async def work():
+            async with self.app.run_test(size=size) as pilot:
+                await self.ready(pilot)
+                await self.say(pilot, text)
+                await self.until(pilot, lambda: self.app.panels.panel is not None)
+                await pilot.pause()
+                seen.append(self.text())
+                for key in keys:
+                    await pilot.press(key)
+                    await pilot.pause()
+                    seen.append(self.text())
+                await self.idle(pilot)
+
+        driven(work())
+        return seen
+
     def text(self) -> str:
         """What stands on the screen."""
         lines = self.app.screen._compositor.render_strips()

@@ -10,7 +10,7 @@ from holdfast.agents.approved_rules import approved_rules
 from holdfast.agents.kept_rules import KeptRules
 from holdfast.events import ApprovalGiven
 from holdfast.terminal.interface import NotePiece
-from support.terminal_session import Terminal, call, driven, repository
+from support.terminal_session import Terminal, call, repository
 from support.terminal_tmux import TMUX, Tmux
 
 PROCESS = Path(__file__).parents[1] / "support" / "terminal_process.py"
@@ -30,23 +30,7 @@ class Scene:
 
     def answered(self, *keys, size=(100, 40)):
         """What the panel said after each key."""
-        terminal, seen = self.terminal, []
-
-        async def work():
-            async with terminal.app.run_test(size=size) as pilot:
-                await terminal.ready(pilot)
-                await terminal.say(pilot, "Test it")
-                await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
-                await pilot.pause()
-                seen.append(terminal.text())
-                for key in keys:
-                    await pilot.press(key)
-                    await pilot.pause()
-                    seen.append(terminal.text())
-                await terminal.idle(pilot)
-
-        driven(work())
-        return seen
+        return self.terminal.asked("Test it", *keys, size=size)
 
     def decisions(self):
         return [(one.decision, one.rule) for one in self.terminal.events(ApprovalGiven)]

@@ -477,33 +477,6 @@ def test_keys_and_status_stay_on_the_screen_however_small_and_long_the_diff(tmp_
     assert (terminal.root / "long.txt").read_text() == text
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 50)], ids=str)
-def test_all_of_a_long_command_can_be_read_before_it_is_allowed(tmp_path, size):
-    command = "; ".join(f"touch file-{n}" for n in range(300))
-    terminal = Terminal(tmp_path, [call("Bash", command=command)], "Done.")
-
-    async def work():
-        async with terminal.app.run_test(size=size) as pilot:
-            await terminal.ready(pilot)
-            await terminal.say(pilot, "Run it")
-            await terminal.until(pilot, lambda: "the rest" in terminal.text())
-            screen = terminal.text()
-            assert "$ touch file-0; " in screen
-            assert "file-299" not in screen
-            assert screen.index("y  yes, this once") < screen.index("n  no, and say why")
-            assert " ask " in screen.split("\n")[-1], "the status line is the last"
-            await pilot.press(*["pagedown"] * 40)
-            await terminal.until(pilot, lambda: "file-299" in terminal.text())
-            await pilot.press("n")
-            await terminal.until(pilot, lambda: "Why not?" in terminal.text())
-            assert " ask " in terminal.text().split("\n")[-1]
-            await pilot.press("escape", "escape")
-            await terminal.idle(pilot)
-
-    driven(work())
-
-
 def test_a_key_that_is_not_offered_is_no_answer(tmp_path):
     terminal = Terminal(tmp_path, [call("Bash", command="./made-up-program $x")], "Done.")
 

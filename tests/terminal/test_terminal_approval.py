@@ -3,43 +3,40 @@
 import pytest
 
 from holdfast.agents.kept_rules import KeptRules
-from support.terminal_session import Terminal, call, driven
+from support.terminal_session import Terminal, call
 
-LONG = "\n".join(["cat > notes.txt <<'END'", *(f"line {n}" for n in range(60)), "END", "rm -rf precious"])
+BEGIN = "cat > notes.txt <<'END'"
+LINES = (
+    "\n".join([BEGIN, *(f"line {n}" for n in range(60)), "END", "rm -rf precious"]),
+    BEGIN,
+    "rm -rf precious",
+)
+WORDS = ("; ".join(f"touch file-{n}" for n in range(700)), "touch file-0; ", "file-699")
 
 
-def asked_about(folder, command, size, *keys, **more):
+DENIED = ("n", "enter")
+
+
+def asked_about(folder, command, size, *keys, closing=DENIED, **more):
     """What the screen says when a command is asked about, and after each key."""
-    seen = []
-
-    async def work():
-        terminal = Terminal(folder, [call("Bash", "1", command=command)], "Done.", **more)
-        async with terminal.app.run_test(size=size) as pilot:
-            await terminal.ready(pilot)
-            await terminal.say(pilot, "Go")
-            await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
-            await pilot.pause()
-            seen.append(terminal.text())
-            for key in keys:
-                await pilot.press(key)
-                await pilot.pause()
-                seen.append(terminal.text())
-            await pilot.press(*["escape"] * ("p" in keys), "n", "enter")
-            await terminal.idle(pilot)
-
-    driven(work())
-    return seen
+    terminal = Terminal(folder, [call("Bash", "1", command=command)], "Done.", **more)
+    return terminal.asked("Go", *keys, *closing, size=size)[: 1 + len(keys)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 60)])
-def test_a_long_command_is_scrolled_to_its_end(tmp_path, size):
-    first, *_, last = asked_about(tmp_path, LONG, size, *["pagedown"] * 12)
-    assert "$ cat > notes.txt <<'END'" in first
-    assert "rm -rf precious" not in first
-    assert "rm -rf precious" in last
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 60)], ids=str)
+@pytest.mark.parametrize(("command", "begin", "end"), [LINES, WORDS], ids=["lines", "words"])
+def test_a_long_command_is_scrolled_to_its_end(tmp_path, size, command, begin, end):
+    first, *_, last, why = asked_about(tmp_path, command, size, *["pagedown"] * 45, "n", closing=["enter"])
+    assert f"$ {begin}" in first
+    assert "the rest" in first
+    assert end not in first
+    assert end in last
     for screen in (first, last):
-        assert "n  no, and say why" in screen
+        assert screen.index("y  yes, this once") < screen.index("n  no, and say why")
+    assert "Why not?" in why
+    for screen in (first, last, why):
+        assert " ask " in screen.split("\n")[-1], "the status line is the last"
 
 
 @pytest.mark.slow
@@ -56,7 +53,7 @@ def test_a_command_of_many_words_leaves_room_for_the_keys(tmp_path, size):
 def test_the_rules_are_shown_whole_before_they_are_kept(tmp_path, size):
     keeper = KeptRules(tmp_path / "repo", {"XDG_CONFIG_HOME": str(tmp_path / "config")})
     command = "npm run build-everything && .venv/bin/python -m pytest -q && cargo clippy --fix"
-    _, where = asked_about(tmp_path, command, size, "p", rule_keeper=keeper)
+    _, where = asked_about(tmp_path, command, size, "p", closing=["escape", *DENIED], rule_keeper=keeper)
     shown = "".join(where.replace("│", " ").split())
     for rule in ("npm run build-everything", ".venv/bin/python -m pytest", "cargo clippy"):
         assert f"Bash({rule}:*)".replace(" ", "") in shown
