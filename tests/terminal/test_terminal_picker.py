@@ -1,12 +1,14 @@
 """The picker: menus of commands, narrowed by typing, on screens of any size."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.agents.outcomes import Menu, MenuItem
 from holdfast.terminal.interface import NotePiece, UserPiece
-from holdfast.terminal.picker import MenuRows, Picker, match_items
+from holdfast.terminal.picker import Picker, match_items
 from support.terminal_session import Terminal, call, driven
 
 READ = call("Read", "1", path="main.py")
@@ -44,12 +46,23 @@ def test_a_mode_is_picked_on_any_screen(tmp_path, size):
     driven(work())
 
 
-def test_names_that_differ_at_their_end_are_whole_on_a_narrow_screen():
+def test_names_that_differ_at_their_end_are_whole_on_a_narrow_screen(tmp_path):
     names = ("anthropic/claude-opus-5", "anthropic/claude-opus-5-5", "anthropic/claude-sonnet-5-5")
     items = tuple(MenuItem(name, "1,000,000 tokens · $4 / $20", f"/model {name}") for name in names)
-    rows = MenuRows(Menu("model", items), lambda: None)
-    assert [rows._line(item, 36).plain[2:].strip() for item in items] == list(names)
-    assert "1,000,000 tokens" in rows._line(items[0], 50).plain
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test(size=(40, 16)) as pilot:
+            await terminal.ready(pilot)
+            picking = asyncio.create_task(terminal.app.pick(Menu("model", items)))
+            await terminal.until(pilot, lambda: f" {names[-1]} " in terminal.text())
+            assert all(f" {name} " in terminal.text() for name in names)
+            await pilot.resize_terminal(60, 16)
+            await terminal.until(pilot, lambda: "1,000,000 tokens" in terminal.text())
+            await pilot.press("down", "enter")
+            assert await picking == f"/model {names[1]}"
+
+    driven(work())
 
 
 def test_typing_narrows_and_escape_changes_nothing(tmp_path):

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from holdfast.tools.web import web_page
-from holdfast.tools.web.readable import readable_text
 from holdfast.tools.web.web_fetch import decode_page, web_fetch_tool
 from holdfast.tools.web.web_page import WebLimits
 from holdfast.tools.workspace import Workspace
@@ -233,38 +232,6 @@ def packed(kind):
     zeros = b"word " * 40_000_000  # 200 MB
     pack = zlib.compressobj(9, wbits={"gzip": 31, "deflate": 15, "bare": -15}[kind])
     return pack.compress(zeros) + pack.flush()
-
-
-def readable(page, address="http://a.example/"):
-    return readable_text(page, address)
-
-
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "<p hidden>NO</p>",
-        "<p style='display: none'>NO <b>NO<p>",
-        "<div><p hidden>NO</div>",
-        "<p hidden>NO<hr/>",
-        "<ul><li hidden>NO<ul><li>NO</ul>NO<li>Item</ul>",
-        "<ul><li hidden>NO</ul>",
-        "<table><tr><td hidden>NO<table><tr><td>NO</table>NO<td>Cell<tr hidden><td>NO<td>NO</table>",
-        "<dl><dt hidden>NO<dd>Meaning</dl>",
-        "<table><thead hidden><tr><th>NO<tbody><tr><td>Cell</table>",
-    ],
-)
-def test_text_that_is_hidden_is_left_out_and_what_follows_is_kept(hidden):
-    text = readable(f"<body><h1>Top</h1>{hidden}<p>Seen.</p>")
-    assert "NO" not in text
-    assert "Seen." in text
-    for word in ("Item", "Cell", "Meaning"):
-        assert (word in text) == (word in hidden)
-
-
-def test_rows_of_a_table_need_no_end_marks():
-    text = readable("<table><tr><th>a<th>b<tr><td>1<td>2</table><p>After.</p><p>Last.</p>")
-    rows = [row.replace("  ", " ") for row in text.splitlines()]
-    assert rows == ["| a | b |", "| --- | --- |", "| 1 | 2 |", "", "After.", "", "Last."]
 
 
 def test_a_small_page_does_not_become_gigabytes():
