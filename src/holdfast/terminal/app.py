@@ -23,6 +23,7 @@ from textual.widgets import Static, TextArea
 from holdfast.agents.options import MODES, AgentOptions
 from holdfast.agents.outcomes import Menu, MenuItem
 from holdfast.errors import ConfigError, HoldfastError
+from holdfast.terminal.approval_panel import StrayKey
 from holdfast.terminal.candidates import (
     Candidate,
     CompletionQuery,
@@ -45,7 +46,7 @@ from holdfast.terminal.interface import (
     StatusFigures,
 )
 from holdfast.terminal.notification import notification
-from holdfast.terminal.panels import GRACE, PanelArea, StrayKey
+from holdfast.terminal.panels import GRACE, PanelArea
 from holdfast.terminal.picker import Picker
 from holdfast.terminal.piece_widgets import PieceWidget
 from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
@@ -221,11 +222,10 @@ class AgentApp(App[int]):
         return await self.panels.choose(choices)
 
     def _leave_picker(self) -> bool:
-        """Close the picker as Esc does; whether there was one. What is asked needs the room, and every key."""
-        for picker in self.query(Picker):
+        """Close the picker as Esc does; whether there was one. A panel that asks needs its room, and every key."""
+        for picker in (pickers := list(self.query(Picker))):
             picker.action_give("")
-            return True
-        return False
+        return bool(pickers)
 
     async def pick(self, menu: Menu) -> str:
         self.activity.end()
@@ -353,7 +353,7 @@ class AgentApp(App[int]):
         try:
             command = editor_command(os.environ)
             with self.suspend():
-                # Waited for and not awaited: after an exception in here Textual does not bring the screen back.
+                # Waited for but not awaited: Textual does not bring the screen back after an exception in here.
                 editing = asyncio.create_task(asyncio.to_thread(edit_text, self.prompt.whole, command))
                 await asyncio.wait([editing])
             text = editing.result()
