@@ -23,7 +23,7 @@ from holdfast.terminal.interface import ApprovalDecision, ApprovalRequest, KeptI
 from holdfast.terminal.safe_text import one_line, sanitize, truncate
 
 LONGEST_SCOPE = 48
-"""Cells of what an answer holds for in this session; more would push the keys off the screen."""
+"""Cells of the commands that an answer holds for in this session: the whole command is shown above the keys."""
 MOST_ROWS = 400
 """Lines of a change that are shown at first."""
 
@@ -166,7 +166,8 @@ def _change(asked: ApprovalRequest, most: int = 0) -> Content:
 
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
-    scope = truncate(_scope(asked, asked.session_scope), LONGEST_SCOPE)
+    scope = _scope(asked, asked.session_scope)
+    scope = truncate(scope, LONGEST_SCOPE) if asked.name == "Bash" else scope
     lines = [("y", "yes, this once"), ("a", f"yes, in this session: {scope}")]
     if asked.offered_rules:
         lines.append(("p", f"yes, {'always' if asked.places else 'in this session'}: {_rules(asked)}"))
