@@ -577,6 +577,23 @@ def test_questions_are_answered_by_number_mark_and_own_words(tmp_path):
     assert "No answer" in text
 
 
+def test_a_question_that_escape_ends_changed_nothing(tmp_path):
+    asked = call("AskUser", questions=[{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}])
+    terminal = Terminal(tmp_path, [asked])
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Ask me")
+            await terminal.until(pilot, lambda: terminal.app.panels.panel is not None)
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+
+    driven(work())
+    (result,) = terminal.events(ToolReturned)
+    assert joined_text(result.parts).endswith("AskUser was interrupted; nothing was changed.")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 50)], ids=str)
 def test_keys_and_the_chosen_option_stay_on_the_screen_however_long_the_question(tmp_path, size):
     options = [{"label": f"label {n}", "description": "about this " * 20} for n in range(6)]

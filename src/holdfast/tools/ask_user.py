@@ -3,6 +3,7 @@
 Rule: the model reads who answered. A policy's answer is never passed off as a person's, and no policy waits.
 """
 
+import asyncio
 import json
 import tomllib
 from collections.abc import Sequence
@@ -61,7 +62,11 @@ def ask_user_tool(responder: Responder) -> Tool:
     async def ask(arguments: AskUserArguments, _workspace: Workspace) -> ToolResult:
         for number, question in enumerate(arguments.questions, start=1):
             _expect_choice(question, number)
-        replies = await responder.answer(arguments.questions)
+        try:
+            replies = await responder.answer(arguments.questions)
+        except asyncio.CancelledError:
+            # A question is no reading, but it has no effect that could be uncertain either.
+            raise ToolError("EXECUTION_ERROR", "AskUser was interrupted; nothing was changed") from None
         assert len(replies) == len(arguments.questions), "a responder answers every question"
         return _result(arguments.questions, replies)
 
