@@ -59,3 +59,26 @@ def test_the_rules_are_shown_whole_before_they_are_kept(tmp_path, size):
         assert f"Bash({rule}:*)".replace(" ", "") in shown
     for key in ("p  for me, in this folder", "t  for everyone", "Esc goes back"):
         assert key in where
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+def test_a_long_address_leaves_room_for_the_keys_and_is_read_to_its_end(tmp_path, size):
+    keeper = KeptRules(tmp_path / "repo", {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+    site = ".".join([*[f"accounts-{n}" * 5 for n in range(4)], "evil.example"])
+    terminal = Terminal(
+        tmp_path, [call("WebFetch", "1", url=f"https://{site}/x", prompt="x")], "Done.", rule_keeper=keeper
+    )
+    keys = ["pagedown", "p", "pagedown"]
+    first, change, where, end, *_ = terminal.asked("Go", *keys, "escape", *DENIED, size=size)
+    for screen in (first, change):
+        assert "y  yes, this once" in screen
+        assert "n  no, and say why" in screen
+    for screen in (where, end):
+        assert "p  for me, in this folder" in screen
+        assert "t  for everyone" in screen
+        assert "Esc goes back" in screen
+    for screen in (first, change, where, end):
+        assert " ask " in screen.split("\n")[-1], "the status line is the last"
+    for screen in (change, end):
+        assert "evil.example" in "".join(screen.replace("│", " ").split())

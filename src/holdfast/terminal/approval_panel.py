@@ -24,6 +24,10 @@ from holdfast.terminal.safe_text import one_line, sanitize, truncate
 
 LONGEST_SCOPE = 48
 """Cells of the commands that an answer holds for in this session: the whole command is shown above the keys."""
+SHORT_ROWS = 7
+"""Rows that a reason and keys take without pushing anything off a screen."""
+WHERE_RESERVED = 7
+"""Rows that a rule leaves when it is asked where it is kept: keys, border, status line, a row of the session."""
 MOST_ROWS = 400
 """Lines of a change that are shown at first."""
 
@@ -64,9 +68,9 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         if asked.diff or asked.trouble or asked.name == "Bash":
             with VerticalScroll(id="change", can_focus=False):
                 yield Static(_change(asked, MOST_ROWS), markup=False)
-        # Apart from the reason, which is cut on a small screen: rules are always shown whole.
-        where = Content.styled(f"Where is this kept? {_rules(asked)}", "bold")
-        yield Static(where, id="where", markup=False)
+        # Apart from the reason, which is cut on a small screen: rules can always be read to their end.
+        with VerticalScroll(id="where", can_focus=False):
+            yield Static(Content.styled(f"Where is this kept? {_rules(asked)}", "bold"), markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
         yield Input(placeholder="Why not? The model reads this. Enter denies, Esc goes back.", id="words")
 
@@ -76,13 +80,17 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         self._until = time.monotonic() + self._grace
 
     def on_resize(self) -> None:
-        """The keys stay on the screen, however long the change or the command is."""
+        """The keys stay on the screen, however long the change, the command or a rule is."""
+        height = self.screen.size.height
+        self.query_one("#where").styles.max_height = max(3, height - WHERE_RESERVED)
+        shown = [part for part in self.query("#reason, #where, #keys") if part.display]
+        more = max(0, sum(part.size.height for part in shown) - SHORT_ROWS)
         for change in self.query("#change"):
-            change.styles.max_height = max(3, self.screen.size.height - reserved_rows(self.screen))
-            self.call_after_refresh(self._tell_more)
+            change.styles.max_height = max(3, height - reserved_rows(self.screen) - more)
+        self.call_after_refresh(self._tell_more)
 
     def _tell_more(self) -> None:
-        is_more = any(change.max_scroll_y for change in self.query("#change"))
+        is_more = any(part.display and part.max_scroll_y for part in self.query(VerticalScroll))
         self.border_subtitle = "↑↓ shows the rest" if is_more else ""
 
     async def _on_key(self, event: events.Key) -> None:
@@ -127,6 +135,7 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
         self.set_class(is_asked, "-where")
         keys = _place_keys(self._approval) if is_asked else _approval_keys(self._approval)
         self.query_one("#keys", Static).update(keys)
+        self.call_after_refresh(self.on_resize)
 
     def action_open_change(self) -> None:
         """Show the whole change."""
@@ -135,8 +144,8 @@ class ApprovalPanel(AskingPanel[ApprovalDecision]):
             self.call_after_refresh(self._tell_more)
 
     def action_scroll_change(self, by: int) -> None:
-        for change in self.query("#change"):
-            change.scroll_relative(y=by, animate=False)
+        for part in self.query(VerticalScroll):
+            part.scroll_relative(y=by, animate=False)
 
     def in_words(self, words: str) -> ApprovalDecision:
         return ApprovalDecision("deny", words)
@@ -170,7 +179,10 @@ def _approval_keys(asked: ApprovalRequest) -> Content:
     scope = truncate(scope, LONGEST_SCOPE) if asked.name == "Bash" else scope
     lines = [("y", "yes, this once"), ("a", f"yes, in this session: {scope}")]
     if asked.offered_rules:
-        lines.append(("p", f"yes, {'always' if asked.places else 'in this session'}: {_rules(asked)}"))
+        rules = _rules(asked)
+        # Said once where it is long: both together would push keys off the screen.
+        rules = "the same" if rules == scope and len(rules) > LONGEST_SCOPE else rules
+        lines.append(("p", f"yes, {'always' if asked.places else 'in this session'}: {rules}"))
     lines.append(("n", "no, and say why"))
     return _keys(lines)
 
