@@ -110,6 +110,24 @@ def test_escape_ends_a_command_and_a_later_one_goes_back_into_the_prompt(tmp_pat
     assert "sleep 600" in joined_text(terminal.events(UserSaid)[0].parts)
 
 
+def test_words_that_escape_takes_back_come_before_a_command_so_that_none_is_run(tmp_path):
+    terminal = Terminal(tmp_path, [call("Bash", "1", command="echo begun; sleep 600")], mode="auto")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Go")
+            await terminal.until(pilot, lambda: "│ begun" in terminal.text())
+            await terminal.say(pilot, "!echo after > after.txt")
+            await terminal.say(pilot, "touch the file")
+            await terminal.type(pilot, "half a thought")
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+            assert terminal.app.prompt.text == "touch the file\nhalf a thought\n!echo after > after.txt"
+
+    driven(work())
+
+
 def test_a_command_that_waits_runs_after_the_one_before_it(tmp_path):
     terminal = Terminal(tmp_path)
 
@@ -123,6 +141,7 @@ def test_a_command_that_waits_runs_after_the_one_before_it(tmp_path):
             (terminal.root / "go").touch()
             await terminal.until(pilot, lambda: len(cards(terminal)) == 2)
             await terminal.idle(pilot)
+            assert "waits until this is done" not in terminal.text()
 
     driven(work())
     assert (terminal.root / "after.txt").read_text() == "after\n"

@@ -192,9 +192,11 @@ class AgentApp(App[int]):
         self.prompt.keep_draft()
         self.prompt.put(text)
 
-    def put_back(self, text: str) -> None:
-        if text:
-            self.prompt.put("\n".join(filter(None, (text, self.prompt.whole))))
+    def put_back(self, texts: Sequence[str]) -> None:
+        # Words before commands: after a `!` they would be run.
+        lines = sorted((*texts, self.prompt.whole), key=lambda text: text.lstrip().startswith("!"))
+        if texts:
+            self.prompt.put("\n".join(filter(None, lines)))
 
     def idle(self) -> None:
         try:

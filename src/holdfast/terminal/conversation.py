@@ -116,7 +116,7 @@ class Conversation:
             taken: list[str] = []
             while text := self.take_back():
                 taken.insert(0, text)
-            self._view.put_back("\n".join(taken))
+            self._view.put_back(taken)
         return self.is_busy
 
     def take_back(self) -> str:
@@ -238,7 +238,9 @@ class Conversation:
             said, self._waiting = self._waiting, []
             self._start("working", self._run(said))
         elif self._later:
-            self._take_line(self._later.pop(0)[0])
+            line, note = self._later.pop(0)
+            self._view.drop(note)
+            self._take_line(line)
         elif self._waiting:
             self._view.add(NotePiece("this waits until a model is chosen", "warning"))
 

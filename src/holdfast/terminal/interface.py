@@ -188,8 +188,8 @@ class SessionDisplay(Protocol):
         """Put text into the prompt to be changed and sent; what was in it is kept."""
         ...
 
-    def put_back(self, text: str) -> None:
-        """Put text that was not sent before what is in the prompt."""
+    def put_back(self, texts: Sequence[str]) -> None:
+        """Put messages and own commands that were not sent into the prompt, with what is in it."""
         ...
 
     def work(self, doing: Coroutine[None, None, None]) -> None: ...
