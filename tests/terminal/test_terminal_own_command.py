@@ -128,6 +128,27 @@ def test_words_that_escape_takes_back_come_before_a_command_so_that_none_is_run(
     driven(work())
 
 
+def test_several_commands_that_escape_takes_back_are_one_of_several_lines(tmp_path):
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "!echo begun; sleep 600")
+            await terminal.until(pilot, lambda: "│ begun" in terminal.text())
+            await terminal.say(pilot, "!echo one > one.txt")
+            await terminal.say(pilot, "!echo two > two.txt")
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+            await pilot.press("enter")
+            await terminal.until(pilot, lambda: len(cards(terminal)) == 2)
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert (terminal.root / "one.txt").read_text() == "one\n"
+    assert (terminal.root / "two.txt").read_text() == "two\n"
+
+
 def test_a_command_that_waits_runs_after_the_one_before_it(tmp_path):
     terminal = Terminal(tmp_path)
 

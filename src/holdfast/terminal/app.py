@@ -194,9 +194,13 @@ class AgentApp(App[int]):
 
     def put_back(self, texts: Sequence[str]) -> None:
         # Words before commands: after a `!` they would be run.
-        lines = sorted((*texts, self.prompt.whole), key=lambda text: text.lstrip().startswith("!"))
+        found = filter(None, (*texts, self.prompt.whole))
+        first, *others = sorted(found, key=lambda text: text.startswith("!")) or [""]
+        if first.startswith("!"):
+            # Several commands are one of several lines.
+            others = [text.removeprefix("!") for text in others]
         if texts:
-            self.prompt.put("\n".join(filter(None, lines)))
+            self.prompt.put("\n".join((first, *others)))
 
     def idle(self) -> None:
         try:
