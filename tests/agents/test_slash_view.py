@@ -12,6 +12,7 @@ from holdfast.agents.viewer_process import ViewerProcess
 from holdfast.errors import InputError
 from holdfast.store import MemoryStore
 from support.coding_sessions import CodingSetup, run, say
+from support.programs import running
 from support.waiting import wait_until
 from viewer.view_program import is_there
 
@@ -85,7 +86,7 @@ def test_it_ends_with_a_program_that_was_killed(setup, tmp_path):
         "viewer = ViewerProcess(Path(sys.argv[1])); print(viewer.address(), flush=True); signal.pause()"
     )
     words = [sys.executable, "-c", code, setup.store.place]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ) as program:
+    with running(words, stdout=subprocess.PIPE, text=True, env=os.environ) as program:
         assert program.stdout is not None
         base = program.stdout.readline().strip()
         assert is_there(base)

@@ -9,6 +9,8 @@ import sys
 import pytest
 from command_line import holdfast
 
+from support.programs import running
+
 pytest.importorskip("acp", reason="the extra `acp` is not installed")
 
 from acp.exceptions import RequestError
@@ -487,7 +489,7 @@ def test_what_is_asked_wrongly_is_answered_with_an_error_of_the_protocol(root):
     pipe = subprocess.PIPE
     env = {**environment(root), "ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}
     command = [sys.executable, "-m", "holdfast", "acp"]
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env) as process:
+    with running(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env) as process:
         process.stdin.write(sent)
         process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(13)]

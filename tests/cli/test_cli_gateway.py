@@ -21,6 +21,7 @@ from holdfast.gateway.forwarding import ENDED
 from holdfast.log import Log
 from holdfast.messages import Text
 from holdfast.store import SqliteStore
+from support.programs import running
 from support.provider_server import Script, serving
 from support.waiting import wait_until
 from viewer.view_program import is_there
@@ -33,7 +34,7 @@ def test_the_gateway_says_where_it_is_and_ends_with_a_signal(number, tmp_path) -
     store = tmp_path / "traffic.db"
     with serving(Script(parts=(Text("Hello."),))) as server:
         words = command("gateway", "--port", "0", "--store", store, "--openai", server.openai_url)
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        with running(words, stderr=subprocess.PIPE, text=True) as gateway:
             assert gateway.stderr is not None
             said = [gateway.stderr.readline() for _ in range(3)]
             (address,) = re.findall(r"listening on (\S+) \(", said[0])
@@ -51,7 +52,7 @@ def test_ctrl_c_says_what_is_left_to_record_where_that_takes_long(tmp_path) -> N
     store = tmp_path / "traffic.db"
     with serving(Script(parts=(Text("Hello."),)), Script(parts=(Text("Again."),))) as server:
         words = command("gateway", "--port", "0", "--store", store, "--openai", server.openai_url)
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        with running(words, stderr=subprocess.PIPE, text=True) as gateway:
             assert gateway.stderr is not None
             (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
             first = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": True}
@@ -77,7 +78,7 @@ def test_ctrl_c_tells_a_client_that_waits_and_prints_no_traceback(tmp_path) -> N
     with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as pool:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         words = command("gateway", "--port", "0", "--store", store, "--openai", url)
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        with running(words, stderr=subprocess.PIPE, text=True) as gateway:
             assert gateway.stderr is not None
             (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
             body = {"model": "m", "messages": [{"role": "user", "content": "Hi."}]}
@@ -144,7 +145,7 @@ def test_with_view_the_gateway_serves_the_viewer_and_does_not_need_it(tmp_path) 
     store = tmp_path / "traffic.db"
     with serving(Script(parts=(Text("Hello."),))) as server:
         words = command("gateway", "--view", "--port", "0", "--store", store, "--openai", server.openai_url)
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        with running(words, stderr=subprocess.PIPE, text=True) as gateway:
             assert gateway.stderr is not None
             (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
             said = next(line for line in gateway.stderr if "the viewer is at" in line)
@@ -165,7 +166,7 @@ def test_with_view_the_gateway_serves_the_viewer_and_does_not_need_it(tmp_path) 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_viewer_ends_with_the_gateway(number, tmp_path) -> None:
     words = command("gateway", "--view", "--port", "0", "--store", tmp_path / "traffic.db")
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+    with running(words, stderr=subprocess.PIPE, text=True) as gateway:
         assert gateway.stderr is not None
         said = next(line for line in gateway.stderr if "the viewer is at" in line)
         viewer = said.split()[-1]
@@ -178,7 +179,7 @@ def test_the_viewer_ends_with_the_gateway(number, tmp_path) -> None:
 
 def test_a_gateway_that_ends_before_its_viewer_has_started_says_nothing_of_it(tmp_path) -> None:
     words = command("gateway", "--view", "--port", "0", "--store", tmp_path / "traffic.db")
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+    with running(words, stderr=subprocess.PIPE, text=True) as gateway:
         assert gateway.stderr is not None
         assert "listening on" in gateway.stderr.readline()
         gateway.send_signal(signal.SIGINT)

@@ -15,6 +15,7 @@ from cli.command_line import command
 from holdfast.cli.wrapped_agents import AGENTS
 from holdfast.messages import Text
 from holdfast.store import SqliteStore
+from support.programs import running
 from support.provider_server import Script, serving
 from viewer.view_program import is_there
 
@@ -191,7 +192,7 @@ def test_throwaway_files_are_gone_after_a_signal_too(number, tmp_path) -> None:
     """Ctrl-C in a terminal reaches both; other signals reach the one that was named, and are passed on."""
     fake(tmp_path, "pi", WAITS)
     words = command("wrap", "--store", tmp_path / "s.db", "pi")
-    with subprocess.Popen(
+    with running(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=environment(tmp_path), start_new_session=True,
     ) as wrap:  # fmt: skip
@@ -204,6 +205,30 @@ def test_throwaway_files_are_gone_after_a_signal_too(number, tmp_path) -> None:
             wrap.send_signal(number)
         assert wrap.wait(60) == 128 + number
     assert not Path(place).parent.exists()
+
+
+SIGNALLED_AS_THE_AGENT_STARTS = """
+import os, signal, subprocess, sys
+from holdfast.cli import main, wrap
+
+class Popen(subprocess.Popen):
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
+        if "agent" in str(self.args):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+wrap.subprocess.Popen = Popen
+sys.argv = ["holdfast", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_signal_while_the_agent_starts_ends_it_too(tmp_path) -> None:
+    fake(tmp_path, "agent", "import signal; signal.pause()")
+    options = ["wrap", "--store", tmp_path / "s.db", "--base-url-env", "MY_URL", "--", "agent"]
+    words = [sys.executable, "-c", SIGNALLED_AS_THE_AGENT_STARTS, *options]
+    with running(words, env=environment(tmp_path)) as wrap:
+        assert wrap.wait(60) == 128 + signal.SIGTERM
 
 
 ASKS = """
@@ -269,7 +294,7 @@ def test_claude_may_read_the_whole_texts_where_requests_are_changed(tmp_path) ->
 def test_with_view_the_address_of_the_viewer_is_said_before_the_agent_starts(tmp_path) -> None:
     fake(tmp_path, "agent", WAITS)
     words = command("wrap", "--view", "--store", tmp_path / "s.db", "--base-url-env", "MY_URL", "--", "agent")
-    with subprocess.Popen(
+    with running(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path)
     ) as program:
         assert program.stdout is not None

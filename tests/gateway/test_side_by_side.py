@@ -33,6 +33,7 @@ from holdfast.messages import Text, joined_text
 from holdfast.store import open_store
 from holdfast.store_places import parse_place
 from support.postgres import PostgresServer
+from support.programs import running
 from support.provider_server import Failure, Script, serving
 from support.waiting import wait_until
 
@@ -46,7 +47,7 @@ def gateway_program(
     """The address of a gateway, and its process; what passed is recorded when this ends."""
     upstreams = [word for wire in ("anthropic", "openai", "gemini") for word in (f"--{wire}", provider)]
     words = command("gateway", "--port", "0", "--store", store, *upstreams, *options)
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+    with running(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         head = process.stderr.readline()
         (address,) = re.findall(r"listening on (\S+) \(", head) or pytest.fail(head + process.stderr.read())

@@ -22,6 +22,7 @@ from holdfast.gateway.serving import open_socket
 from holdfast.gateway.spans import ExchangeSpans
 from holdfast.messages import Text, Usage
 from holdfast.store import MemoryStore
+from support.programs import running
 from support.provider_server import Failure, Script, serving
 
 WORDS = "The ledger is wrong."
@@ -106,7 +107,7 @@ def test_the_environment_asks_for_spans(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
     with serving(Script(parts=(Text(WORDS),))) as server:
         words = command("gateway", "--port", "0", "--store", tmp_path / "s.db", "--openai", server.openai_url)
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as gateway:
+        with running(words, stderr=subprocess.PIPE, text=True) as gateway:
             assert gateway.stderr is not None
             (address,) = re.findall(r"listening on (\S+) \(", gateway.stderr.readline())
             sent = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "stream": True}

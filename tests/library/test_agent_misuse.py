@@ -30,6 +30,7 @@ from holdfast.events import AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Image, Text
 from holdfast.store import SqliteStore
 from holdfast.tools.envelope import Envelope, ToolResult
+from support.programs import running
 from support.provider_server import Script, serving
 
 
@@ -270,7 +271,7 @@ run_sync(Agent(ScriptedModel(script), [wait], store="agent.db", watch=show), "Go
 @pytest.mark.parametrize("during", ["tool", "text"])
 def test_ctrl_c_ends_a_program_at_once_and_its_log_goes_on(during, tmp_path) -> None:
     command = [sys.executable, "-c", INTERRUPTED_PROGRAM, during]
-    with subprocess.Popen(
+    with running(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ
     ) as program:
         assert program.stdout

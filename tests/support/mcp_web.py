@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from support.programs import running
+
 ECHO = {"name": "echo", "description": "Gives back.", "inputSchema": {"type": "object"}}
 PROGRAM = str(Path(__file__).parent / "mcp_server.py")
 MEGABYTE = b" " * 1_000_000
@@ -135,9 +137,7 @@ def _event(message: dict[str, Any]) -> bytes:
 @contextmanager
 def web_server(port: int = 0) -> Iterator[int]:
     """A server written with the SDK, and the port it listens on."""
-    with subprocess.Popen(
-        [sys.executable, PROGRAM, "http", str(port)], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with running([sys.executable, PROGRAM, "http", str(port)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout, "it was made with a pipe"
         try:
             yield int(process.stdout.readline())

@@ -15,6 +15,7 @@ from holdfast.tools.envelope import ToolError
 from holdfast.tools.workspace import LEFT_BEHIND, Workspace
 from support import killable_writer
 from support.killable_writer import content
+from support.programs import running
 
 KILLS = 250
 TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
@@ -31,7 +32,7 @@ def test_a_killed_write_or_multi_edit_leaves_the_old_file_or_the_new_one(tmp_pat
     environment = {**os.environ, "PYTHONPATH": str(Path(killable_writer.__file__).parents[1])}
     command = [sys.executable, killable_writer.__file__, str(tmp_path)]
     versions = []
-    with subprocess.Popen(
+    with running(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
     ) as process:
         for _ in range(KILLS):

@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -160,39 +160,50 @@ def find_agent(
 
 def run_agent(start: AgentStart, arguments: Sequence[str], url: str, texts: Path | None = None) -> int:
     """Run the agent to its end: its exit code, or 128 and the number of the signal that ended it, as in a shell."""
-    with TemporaryDirectory(prefix="holdfast-wrap-") as folder, _signals_for_the_agent() as running:
+    with TemporaryDirectory(prefix="holdfast-wrap-") as folder, _signals_for_the_agent() as started:
         filled = start.filled(url, folder, str(texts or ""))
         for name, content in filled.files.items():
             (Path(folder) / name).write_text(content, "utf-8")
         words = [filled.program, *filled.arguments, *arguments]
         try:
-            running.append(subprocess.Popen(words, env={**os.environ, **filled.environment}))  # noqa: S603 - the person's own program
+            agent = subprocess.Popen(words, env={**os.environ, **filled.environment})  # noqa: S603 - the person's own program
         except OSError as error:
             raise InputError(
                 f"`{filled.program}` cannot be started: {error.strerror}",
                 hint="is it a program for this machine, and is the interpreter in its first line there?",
             ) from None
-        code = running[0].wait()
+        started(agent)
+        code = agent.wait()
     return code if code >= 0 else 128 - code
 
 
 @contextmanager
-def _signals_for_the_agent() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Signals end the agent and not this program, which cleans up after it.
+def _signals_for_the_agent() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Signals end the agent and not this program, which cleans up after it. Gives what to call with the agent, once
+    it is started.
 
-    A terminal sends Ctrl-C to the agent too; what only this program was sent is passed on to what is running.
+    A terminal sends Ctrl-C to the agent too; what only this program was sent is passed on to the agent, at once or
+    as soon as it is started.
     """
     running: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def pass_on(number: int, _: object) -> None:
-        for agent in running:
+        if running:
+            running[0].send_signal(number)
+        else:
+            early.append(number)
+
+    def started(agent: subprocess.Popen[bytes]) -> None:
+        running.append(agent)
+        for number in early:
             agent.send_signal(number)
 
     # Handlers, unlike SIG_IGN, are not inherited.
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        yield running
+        yield started
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
