@@ -66,6 +66,19 @@ def test_a_root_below_the_temporary_folder_is_there(sandbox, tmp_path):
     assert (tmp_path / "x").read_text() == "seen\nmore\n"
 
 
+def test_programs_of_the_path_below_the_temporary_folder_are_there(sandbox, root, tmp_path, monkeypatch):
+    """A virtual environment may be there, and a program in it needs more than its own folder."""
+    (tmp_path / "env" / "bin").mkdir(parents=True)
+    (tmp_path / "env" / "lib").write_text("found\n")
+    program = tmp_path / "env" / "bin" / "prints"
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/env/lib\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    assert run(sandbox, root, "prints").text == "Exit code: 0\nfound"
+    assert run(sandbox, root, f"echo more >> {tmp_path}/env/lib").data["exit_code"] != 0
+    assert (tmp_path / "env" / "lib").read_text() == "found\n"
+
+
 def test_a_sandbox_lets_work_inside_the_roots(sandbox, root):
     command = (
         "mkdir a && echo hi > a/x && mv a/x sub/y && rm -r a && ln -s y sub/z && cat sub/z && pwd && cd sub"
@@ -359,8 +372,12 @@ def test_settings_of_the_kernel_stay_as_they_are(sandbox, root):
     assert run(sandbox, root, "cat /proc/sys/kernel/ostype").text == "Exit code: 0\nLinux"
 
 
-def test_sockets_of_programs_outside_are_closed_in_bubblewrap(root):
+@pytest.mark.parametrize("is_by_a_program", [False, True])
+def test_sockets_of_programs_outside_are_closed_in_bubblewrap(root, tmp_path, monkeypatch, is_by_a_program):
     path = root.parent / "outside" / "x.sock"
+    if is_by_a_program:
+        path = tmp_path / "x.sock"
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     connecting = f"python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\""
     name = f"holdfast test {root}"
     abstract = f"python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')\""

@@ -177,7 +177,8 @@ class Bubblewrap(Sandbox, frozen=True):
         # Services have their sockets there, and a read-only file system does not close them.
         words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
         words += ["--bind", scope.temporary, "/tmp"]  # noqa: S108 - the private one
-        words += [*kernel_mounts(), *socket_mounts(scope.roots)]
+        programs = program_folders()
+        words += [*read_only(programs), *kernel_mounts(), *socket_mounts(scope.roots, programs)]
         hidden = present(scope.hidden)
         above_roots = [path for path in hidden if any(root.startswith(f"{path}/") for root in scope.roots)]
         words += hiding_mounts(above_roots)
@@ -262,7 +263,14 @@ def kernel_mounts() -> list[str]:
     return read_only(paths)
 
 
-def socket_mounts(roots: Sequence[str]) -> list[str]:
+def program_folders() -> list[str]:
+    """Programs of the path that the private `/tmp` would hide: the folders of their environments."""
+    places = [os.path.realpath(place) for place in os.environ.get("PATH", "").split(os.pathsep)]
+    folders = {os.path.dirname(place) if place.endswith("/bin") else place for place in places}  # noqa: PTH120
+    return sorted(folder for folder in folders if folder.startswith("/tmp/"))  # noqa: S108
+
+
+def socket_mounts(roots: Sequence[str], shown: Sequence[str]) -> list[str]:
     """Sockets of programs outside, in places that the sandbox shows: a read-only file system does not prevent
     connecting, and some of these programs run what they are told."""
     try:
@@ -272,8 +280,10 @@ def socket_mounts(roots: Sequence[str]) -> list[str]:
         return []
     bound = {row[7] for row in rows if len(row) == 8 and row[7].startswith("/")}
     own = tuple(f"{root}/" for root in roots)
+    shown_too = tuple(f"{folder}/" for folder in shown)
+    seen = {path for path in bound if path.startswith(shown_too) or not path.startswith(_PRIVATE)}
     open_to_us = []
-    for path in sorted(path for path in bound if not path.startswith((*_PRIVATE, *own))):
+    for path in sorted(path for path in seen if not path.startswith(own)):
         with contextlib.suppress(OSError, ValueError):
             # Without write permission nobody can connect, and bubblewrap would fail on what it cannot reach.
             if stat.S_ISSOCK(os.lstat(path).st_mode) and os.access(path, os.W_OK):
