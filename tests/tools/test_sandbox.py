@@ -242,7 +242,8 @@ def test_the_world_outside_can_be_read(sandbox, root):
     assert run(sandbox, root, "cat ../outside/read.txt").text == "Exit code: 0\nreadable"
 
 
-def test_temporary_files_have_a_folder_of_their_own(sandbox, root):
+def test_temporary_files_have_a_folder_of_their_own(sandbox, root, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with Shell(sandbox=sandbox) as shell:
         tool, workspace = bash_tool(shell), Workspace([root])
         asyncio.run(tool.run({"command": 'echo kept > "$TMPDIR/kept"'}, workspace))
