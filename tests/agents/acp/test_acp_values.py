@@ -43,26 +43,26 @@ from holdfast.tools.workspace import Workspace
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("file:///work/src/a.py", '@"src/a.py"'),
-        ("file:///work/my%20notes.md", '@"my notes.md"'),
-        ("file:///work/a.py#L3", '@"a.py":3-3'),
-        ("file:///work/a.py#L3:9", '@"a.py":3-9'),
-        ("file:///work/a.py#L3-L9", '@"a.py":3-9'),
-        ("file:///work/a.py#symbol", '@"a.py"'),
+        ("file:///project/src/a.py", '@"src/a.py"'),
+        ("file:///project/my%20notes.md", '@"my notes.md"'),
+        ("file:///project/a.py#L3", '@"a.py":3-3'),
+        ("file:///project/a.py#L3:9", '@"a.py":3-9'),
+        ("file:///project/a.py#L3-L9", '@"a.py":3-9'),
+        ("file:///project/a.py#symbol", '@"a.py"'),
         ("file:///elsewhere/b.py", '@"/elsewhere/b.py"'),
-        ("file:///working/b.py", '@"/working/b.py"'),
+        ("file:///projects/b.py", '@"/projects/b.py"'),
         ("https://example.org/page", "https://example.org/page"),
         ("file://[half", "file://[half"),
-        ("file:///work/%22odd%22.py", "file:///work/%22odd%22.py"),
+        ("file:///project/%22odd%22.py", "file:///project/%22odd%22.py"),
     ],
 )
 def test_a_link_to_a_file_is_a_mention(uri, said):
-    assert mention(uri, "/work") == said
+    assert mention(uri, "/project") == said
 
 
 def test_sound_is_refused():
     with pytest.raises(InputError, match="sound"):
-        read_prompt([audio_block("AAAA", "audio/wav")], "/work")
+        read_prompt([audio_block("AAAA", "audio/wav")], "/project")
 
 
 def png(width):
@@ -72,17 +72,17 @@ def png(width):
 
 
 def test_pictures_that_a_provider_would_refuse_are_refused_before_they_are_in_the_session():
-    given = read_prompt([png(8_000)] * 8, "/work", takes_images=True)
+    given = read_prompt([png(8_000)] * 8, "/project", takes_images=True)
     assert [one.media_type for one in given.images] == ["image/png"] * 8
     with pytest.raises(InputError, match="9 pictures"):
-        read_prompt([png(1)] * 9, "/work", takes_images=True)
+        read_prompt([png(1)] * 9, "/project", takes_images=True)
     with pytest.raises(InputError, match="8001 × 1 pixels"):
-        read_prompt([png(8_001)], "/work", takes_images=True)
+        read_prompt([png(8_001)], "/project", takes_images=True)
     with pytest.raises(InputError, match="takes no pictures"):
-        read_prompt([png(1)], "/work")
+        read_prompt([png(1)], "/project")
     cut = image_block(png(1).data[:-8], "image/png")
     with pytest.raises(InputError, match="damaged"):
-        read_prompt([cut], "/work", takes_images=True)
+        read_prompt([cut], "/project", takes_images=True)
 
 
 @pytest.mark.parametrize(
