@@ -26,6 +26,7 @@ from holdfast.tools.shell.sandbox import (
     SandboxScope,
     Unconfined,
     find_sandbox,
+    program_folders,
 )
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
@@ -77,6 +78,20 @@ def test_programs_of_the_path_below_the_temporary_folder_are_there(sandbox, root
     assert run(sandbox, root, "prints").text == "Exit code: 0\nfound"
     assert run(sandbox, root, f"echo more >> {tmp_path}/env/lib").data["exit_code"] != 0
     assert (tmp_path / "env" / "lib").read_text() == "found\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [
+        ("/tmp/env/bin:/usr/bin:/tmp/tools", ["/tmp/env", "/tmp/tools"]),
+        ("/tmp/bin", ["/tmp/bin"]),
+        ("/tmp:/:/bin:/tmp/", []),
+        ("/tmp/a/../../etc/bin", []),
+    ],
+)
+def test_which_folders_of_the_path_are_shown(monkeypatch, path, folders):
+    monkeypatch.setenv("PATH", path)
+    assert program_folders() == folders
 
 
 def test_a_sandbox_lets_work_inside_the_roots(sandbox, root):

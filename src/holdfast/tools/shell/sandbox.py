@@ -265,8 +265,11 @@ def kernel_mounts() -> list[str]:
 
 def program_folders() -> list[str]:
     """Programs of the path that the private `/tmp` would hide: the folders of their environments."""
-    places = [os.path.realpath(place) for place in os.environ.get("PATH", "").split(os.pathsep)]
-    folders = {os.path.dirname(place) if place.endswith("/bin") else place for place in places}  # noqa: PTH120
+    folders = set()
+    for place in os.environ.get("PATH", "").split(os.pathsep):
+        above, name = os.path.split(os.path.realpath(place))
+        # A program in `bin` may need what is beside it; all of `/tmp` is not that.
+        folders.add(above if name == "bin" and above != "/tmp" else f"{above}/{name}")  # noqa: S108
     return sorted(folder for folder in folders if folder.startswith("/tmp/"))  # noqa: S108
 
 
